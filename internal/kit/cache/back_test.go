@@ -11,11 +11,11 @@ import (
 // saw the newer one must not see the older one after it.
 func TestLateReplyDoesNotReplaceNewerEntry(t *testing.T) {
 	on, rows := new(wire), newTable(1)
-	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
+	w, late := miniWorld(t), &lateReply{held: make(chan chan struct{})}
 	one, p := w.connected(t, on, Options{}), on.port()
-	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
+	two := w.manualClient(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	two.inSyncFor(time.Hour)
-	here, there := heardRows(one.Client, localPolicy(), rows), heardRows(two.Client, localPolicy(), rows)
+	here, there := parsedRows(one.Client, localPolicy(), rows), parsedRows(two.Client, localPolicy(), rows)
 	mustGet(t, here, 1)
 	late.on.Store(true)
 	first := getLater(t.Context(), there, 1) // Redis said version 1
@@ -32,9 +32,9 @@ func TestLateReplyDoesNotReplaceNewerEntry(t *testing.T) {
 }
 
 func TestOlderGenerationDoesNotReplaceNewerList(t *testing.T) {
-	x := mini(t).connected(t, new(wire), Options{})
+	x := miniWorld(t).connected(t, new(wire), Options{})
 	lists := localListsOf(x.Client, newTable(1), 1).lists
-	k := shelf{1, 10}
+	k := query{1, 10}
 	entryOf := func(generation int64, ids ...int) *entry[*[]int] {
 		return &entry[*[]int]{v: &ids, version: generation, until: int64(time.Hour), weight: 300}
 	}
@@ -55,10 +55,10 @@ func TestOlderGenerationDoesNotReplaceNewerList(t *testing.T) {
 // whose load was overtaken by an invalidation of which nobody here has heard: its
 // value is not kept, and what is held is older.
 func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
-	w, rows := mini(t), newTable(1)
+	w, rows := miniWorld(t), newTable(1)
 	two := w.connected(t, new(wire), Options{}) // which hears nothing
 	load, nextLoad := rows.pausing(t)
-	here, there := rowsOf(w.process(t), Policy{}, rows.load), heardFrom(two.Client, localPolicy(), rows, load)
+	here, there := rowsOf(w.process(t), Policy{}, rows.load), parsedRowsFrom(two.Client, localPolicy(), rows, load)
 	mustGet(t, here, 1)
 	mustGet(t, there, 1)
 	rows.commit(1)
@@ -70,7 +70,7 @@ func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
 	if got := receive(t, fresh); got.row.Version != 2 {
 		t.Fatalf("the fresh read got %v, want version 2", got)
 	}
-	if got := own(t, there, 1); len(got) > 0 {
+	if got := localKeys(t, there, 1); len(got) > 0 {
 		t.Error("the older value is still held")
 	}
 }
@@ -79,23 +79,23 @@ func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
 // something older there.
 func TestSkippedStoreDropsAnOlderEntry(t *testing.T) {
 	cases := []struct {
-		name  string
-		suits Criteria
-		spoil func(x connected, c *Cache[int, row])
+		name     string
+		criteria Criteria
+		spoil    func(x connected, c *Cache[int, row])
 	}{
-		{"a key that is not hot any more", everyCriterion &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
-		{"a value that has become too big", everyCriterion, func(_ connected, c *Cache[int, row]) { c.inside().policy.MaxBytes = headerSize }},
+		{"a key that is not hot any more", allCriteria &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
+		{"a value that has become too big", allCriteria, func(_ connected, c *Cache[int, row]) { c.inside().policy.MaxBytes = headerSize }},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			w, rows := mini(t), newTable(1)
+			w, rows := miniWorld(t), newTable(1)
 			x := w.connected(t, new(wire), Options{})
 			p := localPolicy()
-			p.Local.Criteria = test.suits
-			here, there := rowsOf(w.process(t), Policy{}, rows.load), heardRows(x.Client, p, rows)
+			p.Local.Criteria = test.criteria
+			here, there := rowsOf(w.process(t), Policy{}, rows.load), parsedRows(x.Client, p, rows)
 			x.hot.add(there.inside().nameOf(1), 2*hotEnough)
 			mustGet(t, there, 1)
-			if len(own(t, there, 1)) == 0 {
+			if len(localKeys(t, there, 1)) == 0 {
 				t.Fatal("not kept")
 			}
 			test.spoil(x, there)
@@ -126,15 +126,15 @@ func TestHigherVersionWins(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			x := mini(t).connected(t, new(wire), Options{MaxAge: time.Hour})
+			x := miniWorld(t).connected(t, new(wire), Options{MaxAge: time.Hour})
 			p := localPolicy()
 			p.Local.MaxAge = time.Hour
-			c := heardRows(x.Client, p, newTable())
+			c := parsedRows(x.Client, p, newTable())
 			entryOf := func(version int, asked string) *entry[*row] {
 				return &entry[*row]{v: &row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
 			}
 			first := c.inside().local.stamp(1)
-			x.pass(time.Second)
+			x.advance(time.Second)
 			second := c.inside().local.stamp(1)
 			puts := []func(){
 				func() { c.inside().local.put(1, first, entryOf(test.firstIs, "first")) },
@@ -157,8 +157,8 @@ func TestHigherVersionWins(t *testing.T) {
 // A refresh and a read may bring one version at once, with two lives.
 func TestLaterExpiryWinsForOneVersion(t *testing.T) {
 	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
-		x := mini(t).connected(t, new(wire), Options{})
-		c := heardRows(x.Client, localPolicy(), newTable())
+		x := miniWorld(t).connected(t, new(wire), Options{})
+		c := parsedRows(x.Client, localPolicy(), newTable())
 		at := c.inside().local.stamp(1)
 		for _, life := range lives {
 			c.inside().local.put(1, at, &entry[*row]{v: &row{1, 1}, version: 1, until: int64(life), weight: 300})
@@ -184,8 +184,8 @@ func TestOvertakenReplyDropsAnOlderEntry(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			x := mini(t).connected(t, new(wire), Options{})
-			c := heardRows(x.Client, localPolicy(), newTable())
+			x := miniWorld(t).connected(t, new(wire), Options{})
+			c := parsedRows(x.Client, localPolicy(), newTable())
 			entryOf := func(version int) *entry[*row] {
 				return &entry[*row]{v: &row{1, version}, version: int64(version), until: int64(time.Hour), weight: 300}
 			}

@@ -14,10 +14,10 @@ import (
 
 // guarded is a cache of rows with a guard over the ids of its table, in a
 // process on its own.
-func guarded(t *testing.T, w *world, rows *table, all func(context.Context) iter.Seq2[int, error]) (*hands, *Cache[int, row], *tally) {
+func filteredCache(t *testing.T, w *world, rows *table, all func(context.Context) iter.Seq2[int, error]) (*manualClient, *Cache[int, row], *commandCounter) {
 	t.Helper()
-	sent := new(tally)
-	x := w.hands(t, Options{SingleProcess: true}, sent)
+	sent := new(commandCounter)
+	x := w.manualClient(t, Options{SingleProcess: true}, sent)
 	c := New(x.Client, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, Load: rows.load, All: all, Version: func(r row) int64 { return int64(r.Version) },
 	})
@@ -46,7 +46,7 @@ func isAbsent(t *testing.T, c *Cache[int, row], id int) bool {
 
 func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 	rows := newTable(1, 2)
-	x, c, sent := guarded(t, mini(t), rows, rows.ids)
+	x, c, sent := filteredCache(t, miniWorld(t), rows, rows.ids)
 	if !isAbsent(t, c, -1) {
 		t.Fatal("found")
 	}
@@ -88,9 +88,9 @@ func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 }
 
 func TestFilterExcludesNothingAfterMissedInserts(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
-	x, c, _ := guarded(t, w, rows, rows.ids)
+	x, c, _ := filteredCache(t, w, rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	added := 2
@@ -115,7 +115,7 @@ func TestFilterExcludesNothingAfterMissedInserts(t *testing.T) {
 
 func TestFilterIsBuiltOnlyInSync(t *testing.T) {
 	rows := newTable(1)
-	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	x.clock.synced.Store(0)
 	c.inside().maintain(t.Context())
 	x.Wait()
@@ -165,7 +165,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 					}
 				}
 			}
-			x, c, _ := guarded(t, mini(t), rows, slowly)
+			x, c, _ := filteredCache(t, miniWorld(t), rows, slowly)
 			insert := func(when string) {
 				for range 50 {
 					id := len(rows.all()) + 1
@@ -184,7 +184,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 				}
 			}
 			build := func(fails error) {
-				x.pass(10 * time.Minute)
+				x.advance(10 * time.Minute)
 				if c.inside().existence.filter.Load() != nil {
 					c.inside().existence.filter.Load().keys.Store(1 << 40) // worn
 				}
@@ -249,7 +249,7 @@ func countTo(n int) func(context.Context) iter.Seq2[int, error] {
 	}
 }
 
-func buildGuard(t *testing.T, g *existenceFilter[int]) {
+func buildFilter(t *testing.T, g *existenceFilter[int]) {
 	t.Helper()
 	if !g.startBuild() {
 		t.Fatal("another build is under way")
@@ -263,7 +263,7 @@ func buildGuard(t *testing.T, g *existenceFilter[int]) {
 func TestFilterPassesOnePercentOfAbsentKeys(t *testing.T) {
 	const keys, probes = 100_000, 200_000
 	g := newExistenceFilter(countTo(keys))
-	buildGuard(t, g)
+	buildFilter(t, g)
 	for i := keys; i < keys+keys/4+1000; i++ { // to its room
 		g.add(i)
 	}
@@ -292,7 +292,7 @@ func TestFilterIsRebuiltAboveItsCapacity(t *testing.T) {
 	if !g.needsBuild() {
 		t.Error("no filter is not worn")
 	}
-	buildGuard(t, g)
+	buildFilter(t, g)
 	added := keys
 	for ; !g.needsBuild() && added < 10*keys; added++ {
 		g.add(added)
@@ -304,7 +304,7 @@ func TestFilterIsRebuiltAboveItsCapacity(t *testing.T) {
 
 func TestKnownKeysDoNotFillTheFilter(t *testing.T) {
 	g := newExistenceFilter(countTo(1000))
-	buildGuard(t, g)
+	buildFilter(t, g)
 	for range 10 {
 		for i := range 1000 {
 			g.add(i)
@@ -323,7 +323,7 @@ func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 	for id := range keys {
 		rows.rows[id] = row{ID: id, Version: 1}
 	}
-	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	first := c.inside().existence.filter.Load()
@@ -348,7 +348,7 @@ func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 	if got := read(); got != again*len(deleted) || got < measuredKeys {
 		t.Errorf("%d of %d reads of deleted keys passed: this test shows nothing", got, again*len(deleted))
 	}
-	x.pass(minBuildInterval)
+	x.advance(minBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.filter.Load() == first {
@@ -358,7 +358,7 @@ func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 		t.Errorf("%d of %d reads of deleted keys pass the new guard", got, again*len(deleted))
 	}
 	second := c.inside().existence.filter.Load()
-	x.pass(minBuildInterval)
+	x.advance(minBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.filter.Load() != second {
@@ -372,7 +372,7 @@ func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 // Absent keys that Redis remembers as absent are measured as well.
 func TestFilterMeasuresNegativeHits(t *testing.T) {
 	rows := newTable(1)
-	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	c.inside().existence.add(2) // and then rolled back
@@ -392,7 +392,7 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 4, 500
 	rows := newTable()
 	g := newExistenceFilter(rows.ids)
-	buildGuard(t, g)
+	buildFilter(t, g)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
@@ -408,7 +408,7 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	}
 	all.Go(func() {
 		for range 100 {
-			buildGuard(t, g)
+			buildFilter(t, g)
 			g.needsBuild()
 			g.foundAbsent()
 		}
@@ -425,14 +425,14 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 // is hidden for ten minutes at most.
 func TestFilterIsRebuiltPeriodically(t *testing.T) {
 	rows := newTable(1)
-	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	rows.commit(2)
 	if !c.inside().excludes(t.Context(), 2) {
 		t.Fatal("the guard knows of it: this test shows nothing")
 	}
-	x.pass(maxBuildInterval)
+	x.advance(maxBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().excludes(t.Context(), 2) {

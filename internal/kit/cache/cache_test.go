@@ -17,7 +17,7 @@ import (
 )
 
 // slow is a time that no test reaches.
-const slow = 5 * time.Minute
+const longTime = 5 * time.Minute
 
 var errDatabase = errors.New("the database is away")
 
@@ -36,12 +36,12 @@ func TestCache(t *testing.T) {
 		{"a read after an invalidation does not join an older load (A3)", readDoesNotJoinAnOlderLoad},
 		{"two processes load a hot missing key once (A4)", hotMissingKeyIsLoadedOnce},
 		{"a load survives its reader and is stored (A5)", loadSurvivesItsReader},
-		{"one lost lease leaves the other keys of the batch alone (A6)", lostLeaseIsOneKeysMatter},
+		{"one lost lease leaves the other keys of the batch alone (A6)", lostLeaseAffectsOneKey},
 		{"a lease always ends by itself (A7)", leaseEndsByItself},
 		{"an insert's invalidation clears the entry that says there is none (A8)", insertClearsTheNegativeEntry},
-		{"an absence that is not kept is asked for each time, and ended by nobody", absenceThatIsNotKeptIsAskedForEachTime},
-		{"lives lie in the spread of their policy (A9)", livesAreSpread},
-		{"any payload comes back as it was (A27)", anyPayloadComesBack},
+		{"an absence that is not kept is asked for each time, and ended by nobody", disabledNegativeCachingLoadsEachTime},
+		{"lives lie in the spread of their policy (A9)", ttlsAreSpread},
+		{"any payload comes back as it was (A27)", payloadsRoundTrip},
 		{"garbage is a miss once (A29)", garbageIsAMissOnce},
 		{"a record of another type is a miss once (A29)", otherTypeIsAMissOnce},
 		{"keys of any text have one slot for value and lease (A31)", anyTextIsAKey},
@@ -54,9 +54,9 @@ func TestCache(t *testing.T) {
 		{"a panic of the loader is an error", panicIsAnError},
 		{"a loader that ends its goroutine is an error", goexitIsAnError},
 		{"a reader ends with its context while it waits", waitingReaderEnds},
-		{"a reader that waited long enough loads without storing", patienceEnds},
-		{"a server that forgot the scripts is taught them", scriptsAreTaught},
-		{"nothing is left without a life", everythingHasALife},
+		{"a reader that waited long enough loads without storing", longWaitLoadsAlone},
+		{"a server that forgot the scripts is taught them", scriptsAreReloaded},
+		{"nothing is left without a life", allKeysHaveTTLs},
 		{"reads cost the round trips that they promise", roundTrips},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
@@ -173,7 +173,7 @@ func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
 	load, nextLoad := rows.pausing(t)
 	caches := []*Cache[int, row]{cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), load, Policy{})}
 
-	var waiting []<-chan answered
+	var waiting []<-chan getResult
 	for range readers {
 		for _, c := range caches {
 			waiting = append(waiting, getLater(t.Context(), c, 1))
@@ -185,7 +185,7 @@ func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
 	})
 	p.end <- nil
 	for _, reader := range waiting {
-		if got := receive(t, reader); got != (answered{row: row{1, 1}}) {
+		if got := receive(t, reader); got != (getResult{row: row{1, 1}}) {
 			t.Fatalf("got %v", got)
 		}
 	}
@@ -227,7 +227,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 	}
 }
 
-func lostLeaseIsOneKeysMatter(t *testing.T, w *world) {
+func lostLeaseAffectsOneKey(t *testing.T, w *world) {
 	rows := newTable(0, 1, 2, 3)
 	load, nextLoad := rows.pausing(t)
 	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
@@ -304,7 +304,7 @@ func insertClearsTheNegativeEntry(t *testing.T, w *world) {
 	}
 }
 
-func absenceThatIsNotKeptIsAskedForEachTime(t *testing.T, w *world) {
+func disabledNegativeCachingLoadsEachTime(t *testing.T, w *world) {
 	rows := newTable()
 	c := cacheOf(w.process(t), rows.load, Policy{NegativeTTL: -1})
 	for range 2 {
@@ -323,7 +323,7 @@ func absenceThatIsNotKeptIsAskedForEachTime(t *testing.T, w *world) {
 	}
 }
 
-func livesAreSpread(t *testing.T, w *world) {
+func ttlsAreSpread(t *testing.T, w *world) {
 	const n = 40
 	ids := make([]int, 2*n)
 	for i := range ids {
@@ -352,7 +352,7 @@ func livesAreSpread(t *testing.T, w *world) {
 	}
 }
 
-func anyPayloadComesBack(t *testing.T, w *world) {
+func payloadsRoundTrip(t *testing.T, w *world) {
 	texts := []string{
 		"", "*", `""`, `"`, "null", "0", "!", "rueidisid:1", "\x00\x01", "<b>&amp;</b>", "探店 🍜", "\u2028",
 		string(slices.Repeat([]byte{magic, codecJSON}, 20)), strings.Repeat("x", 8<<10),
@@ -538,7 +538,7 @@ func oversizeIsServed(t *testing.T, w *world) {
 	var mu sync.Mutex
 	hold, release := make(chan struct{}), make(chan struct{})
 	loads, holding := make(map[int]int), false
-	c := newCache(w.process(t), Policy{Name: "big", MaxBytes: most, LeaseTTL: slow}, strconv.Itoa,
+	c := newCache(w.process(t), Policy{Name: "big", MaxBytes: most, LeaseTTL: longTime}, strconv.Itoa,
 		func(_ context.Context, ks []int) (map[int]string, error) {
 			mu.Lock()
 			loads[ks[0]]++
@@ -682,7 +682,7 @@ func waitingReaderEnds(t *testing.T, w *world) {
 	}
 }
 
-func patienceEnds(t *testing.T, w *world) {
+func longWaitLoadsAlone(t *testing.T, w *world) {
 	rows := newTable(1)
 	c := cacheOf(w.process(t), rows.load, Policy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 20 * time.Millisecond})
 	if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "somebody", time.Hour).Err(); err != nil {
@@ -699,7 +699,7 @@ func patienceEnds(t *testing.T, w *world) {
 	}
 }
 
-func scriptsAreTaught(t *testing.T, w *world) {
+func scriptsAreReloaded(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3, 4, 5)
 	c := cacheOf(w.process(t), rows.load, Policy{})
 	for range 2 {
@@ -716,7 +716,7 @@ func scriptsAreTaught(t *testing.T, w *world) {
 	}
 }
 
-func everythingHasALife(t *testing.T, w *world) {
+func allKeysHaveTTLs(t *testing.T, w *world) {
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)
 	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{MaxBytes: headerSize + 1})
@@ -740,14 +740,14 @@ func everythingHasALife(t *testing.T, w *world) {
 }
 
 // tally counts what a client sends.
-type tally struct {
+type commandCounter struct {
 	mu                 sync.Mutex
 	roundTrips, single int
 }
 
-func (c *tally) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *commandCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (c *tally) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (c *commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		c.mu.Lock()
 		c.roundTrips++
@@ -757,7 +757,7 @@ func (c *tally) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (c *tally) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (c *commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		c.mu.Lock()
 		c.roundTrips++
@@ -766,7 +766,7 @@ func (c *tally) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func (c *tally) reset() string {
+func (c *commandCounter) reset() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := fmt.Sprintf("%d round trips, %d of a single command", c.roundTrips, c.single)
@@ -780,7 +780,7 @@ func roundTrips(t *testing.T, w *world) {
 		ids[i] = i
 	}
 	rows := newTable(ids...)
-	sent := new(tally)
+	sent := new(commandCounter)
 	c := cacheOf(w.process(t, sent), rows.load, Policy{})
 	hits := "1 round trips, 1 of a single command" // MGET
 	misses := "3 round trips, 1 of a single command"

@@ -17,7 +17,7 @@ func TestEpoch(t *testing.T) {
 		{"a Redis that lost its epoch, or has a lower one, gets a higher one", lostEpochIsRaised},
 		{"each key misses once after ForgetAll", everythingMissesOnce},
 		{"a Put over a record of another epoch removes it", putComparesEpochs},
-		{"a process that hears nothing learns it from the first record", epochIsLearntFromARecord},
+		{"a process that hears nothing learns it from the first record", epochIsReadFromARecord},
 		{"processes of two epochs on one key do not loop", epochsDoNotLoop},
 		{"what was loaded before ForgetAll does not count after it", overtakenLoadIsOfTheOldEpoch},
 		{"garbage brings no epoch", garbageBringsNoEpoch},
@@ -29,7 +29,7 @@ func TestEpoch(t *testing.T) {
 	})
 }
 
-func mustLearn(t *testing.T, h *Client) uint32 {
+func mustRefreshEpoch(t *testing.T, h *Client) uint32 {
 	t.Helper()
 	if err := h.RefreshEpoch(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,19 +39,19 @@ func mustLearn(t *testing.T, h *Client) uint32 {
 
 func epochIsShared(t *testing.T, w *world) {
 	one, two := w.process(t), w.process(t)
-	first := mustLearn(t, one)
+	first := mustRefreshEpoch(t, one)
 	if now := time.Now().Unix(); int64(first) < now-60 || int64(first) > now+60 {
 		t.Errorf("the first epoch is %d, want the time, %d", first, now)
 	}
-	if got := mustLearn(t, two); got != first {
+	if got := mustRefreshEpoch(t, two); got != first {
 		t.Errorf("another process learnt %d, want %d", got, first)
 	}
-	mustForgetAll(t, one)
+	mustInvalidateAll(t, one)
 	second := one.epoch.Load()
 	if second <= first {
 		t.Errorf("epoch %d after %d", second, first)
 	}
-	mustForgetAll(t, two)
+	mustInvalidateAll(t, two)
 	if got := two.epoch.Load(); got <= second {
 		t.Errorf("epoch %d after %d", got, second)
 	}
@@ -59,7 +59,7 @@ func epochIsShared(t *testing.T, w *world) {
 
 func lostEpochIsRaised(t *testing.T, w *world) {
 	h := w.process(t)
-	known := mustLearn(t, h) + 1000 // ahead of every clock here
+	known := mustRefreshEpoch(t, h) + 1000 // ahead of every clock here
 	h.epoch.Store(known)
 	for name, value := range map[string]string{"lost": "", "lower": "17", "no number": "x"} {
 		var err error
@@ -71,7 +71,7 @@ func lostEpochIsRaised(t *testing.T, w *world) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := mustLearn(t, h)
+		got := mustRefreshEpoch(t, h)
 		if got <= known {
 			t.Errorf("%s: epoch %d, want one above %d", name, got, known)
 		}
@@ -83,30 +83,30 @@ func lostEpochIsRaised(t *testing.T, w *world) {
 }
 
 // listening are a process's caches of rows and lists, in its memory too.
-type listening struct {
+type localProcess struct {
 	connected
 	rows  *Cache[int, row]
-	lists *QueryCache[shelf, int]
+	lists *QueryCache[query, int]
 }
 
-func (w *world) listening(t *testing.T, on *wire, rows *table) listening {
+func (w *world) localProcess(t *testing.T, on *wire, rows *table) localProcess {
 	t.Helper()
 	x := w.connected(t, on, Options{})
 	p := localPolicy()
 	p.Local.Share = 0.5
-	mustLearn(t, x.Client)
-	return listening{x, heardRows(x.Client, p, rows), localListsOf(x.Client, rows, 0.5)}
+	mustRefreshEpoch(t, x.Client)
+	return localProcess{x, parsedRows(x.Client, p, rows), localListsOf(x.Client, rows, 0.5)}
 }
 
 func everythingMissesOnce(t *testing.T, w *world) {
 	on, rows := new(wire), newTable(1, 2)
-	all := []listening{w.listening(t, on, rows), w.listening(t, on, rows)}
-	read := func(p listening) {
+	all := []localProcess{w.localProcess(t, on, rows), w.localProcess(t, on, rows)}
+	read := func(p localProcess) {
 		for _, id := range []int{1, 2, 9} { // 9 is absent
 			want := rows.all()[id].Version
 			wantVersion(t, "a row", p.rows, id, want)
 		}
-		mustList(t, p.lists, shelf{1, 10}, 1, 2)
+		mustList(t, p.lists, query{1, 10}, 1, 2)
 	}
 	loads := func() int { n := len(rows.loads()); return n }
 	for range 2 {
@@ -117,10 +117,10 @@ func everythingMissesOnce(t *testing.T, w *world) {
 	if got := loads(); got != 4 {
 		t.Fatalf("%d loads at first, want 4", got)
 	}
-	mustForgetAll(t, all[0].Client)
+	mustInvalidateAll(t, all[0].Client)
 	all[1].deliver(t.Context())
 	for _, p := range all {
-		if got := own(t, p.rows, 1, 2, 9); len(got) > 0 {
+		if got := localKeys(t, p.rows, 1, 2, 9); len(got) > 0 {
 			t.Errorf("%v are still held", got)
 		}
 	}
@@ -133,7 +133,7 @@ func everythingMissesOnce(t *testing.T, w *world) {
 		t.Errorf("%d loads after ForgetAll, want one of each key: 8", got)
 	}
 	for _, p := range all {
-		if diff := cmp.Diff([]int{1, 2, 9}, own(t, p.rows, 1, 2, 9)); diff != "" {
+		if diff := cmp.Diff([]int{1, 2, 9}, localKeys(t, p.rows, 1, 2, 9)); diff != "" {
 			t.Error("kept again", diff)
 		}
 	}
@@ -142,11 +142,11 @@ func everythingMissesOnce(t *testing.T, w *world) {
 func putComparesEpochs(t *testing.T, w *world) {
 	rows := newTable(1)
 	one, two := w.process(t), w.process(t)
-	mustLearn(t, one)
-	mustLearn(t, two)
+	mustRefreshEpoch(t, one)
+	mustRefreshEpoch(t, two)
 	here, there := rowsOf(one, Policy{}, rows.load), rowsOf(two, Policy{}, rows.load)
 	mustGet(t, there, 1)
-	mustForgetAll(t, one) // two does not hear of it
+	mustInvalidateAll(t, one) // two does not hear of it
 	r := rows.commit(1)
 	if mustPut(t, here, r) {
 		t.Error("kept, over a record of an epoch that is over")
@@ -171,16 +171,16 @@ func putComparesEpochs(t *testing.T, w *world) {
 	}
 }
 
-func epochIsLearntFromARecord(t *testing.T, w *world) {
+func epochIsReadFromARecord(t *testing.T, w *world) {
 	on, rows := new(wire), newTable(1, 2)
-	one, deaf := w.listening(t, on, rows), w.listening(t, new(wire), rows)
+	one, deaf := w.localProcess(t, on, rows), w.localProcess(t, new(wire), rows)
 	for _, id := range []int{1, 2} {
 		mustGet(t, deaf.rows, id)
 	}
-	mustForgetAll(t, one.Client)
+	mustInvalidateAll(t, one.Client)
 	mustGet(t, one.rows, 1)
 	before := len(rows.loads())
-	if got := own(t, deaf.rows, 1, 2); len(got) != 2 {
+	if got := localKeys(t, deaf.rows, 1, 2); len(got) != 2 {
 		t.Fatalf("%v are held, want both: this test shows nothing", got)
 	}
 	if _, err := deaf.rows.Get(SkipLocal(t.Context()), 1); err != nil { // a record of the new epoch
@@ -189,7 +189,7 @@ func epochIsLearntFromARecord(t *testing.T, w *world) {
 	if got, want := deaf.epoch.Load(), one.epoch.Load(); got != want {
 		t.Errorf("epoch %d, want %d", got, want)
 	}
-	if got := own(t, deaf.rows, 2); len(got) > 0 {
+	if got := localKeys(t, deaf.rows, 2); len(got) > 0 {
 		t.Error("what it held from the old epoch is held still")
 	}
 	if n := len(rows.loads()) - before; n != 0 {
@@ -204,12 +204,12 @@ func epochIsLearntFromARecord(t *testing.T, w *world) {
 func epochsDoNotLoop(t *testing.T, w *world) {
 	rows := newTable(1)
 	oldOne, newOne := w.process(t), w.process(t)
-	mustLearn(t, oldOne)
-	mustLearn(t, newOne)
+	mustRefreshEpoch(t, oldOne)
+	mustRefreshEpoch(t, newOne)
 	here, there := rowsOf(oldOne, Policy{}, rows.load), rowsOf(newOne, Policy{}, rows.load)
 	for range 5 {
 		mustGet(t, here, 1)
-		mustForgetAll(t, newOne) // the other does not hear of it
+		mustInvalidateAll(t, newOne) // the other does not hear of it
 		r := rows.commit(1)
 		mustInvalidate(t, here, 1)
 		before := len(rows.loads())
@@ -231,13 +231,13 @@ func epochsDoNotLoop(t *testing.T, w *world) {
 func overtakenLoadIsOfTheOldEpoch(t *testing.T, w *world) {
 	rows := newTable(1)
 	h, other := w.process(t), w.process(t)
-	mustLearn(t, h)
+	mustRefreshEpoch(t, h)
 	load, nextLoad := rows.pausing(t)
 	c := rowsOf(h, Policy{}, load)
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	rows.commit(1) // whose invalidation is lost
-	mustForgetAll(t, h)
+	mustInvalidateAll(t, h)
 	p.end <- nil
 	receive(t, first)
 	second := getLater(t.Context(), c, 1)
@@ -250,7 +250,7 @@ func overtakenLoadIsOfTheOldEpoch(t *testing.T, w *world) {
 
 func garbageBringsNoEpoch(t *testing.T, w *world) {
 	h, rows := w.process(t), newTable(1)
-	known := mustLearn(t, h)
+	known := mustRefreshEpoch(t, h)
 	c := rowsOf(h, Policy{}, rows.load)
 	garbage := string(header{created: time.Now(), soft: time.Hour, epoch: known + 1_000_000}.appendTo(nil)) + "no JSON"
 	if err := w.rdb.Set(t.Context(), c.inside().nameOf(1), garbage, time.Hour).Err(); err != nil {
@@ -264,8 +264,8 @@ func garbageBringsNoEpoch(t *testing.T, w *world) {
 
 // A Redis that failed over may have lost the epoch: who knows it begins a new one.
 func TestLostEpochIsDetectedAfterAReset(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
 	x.inSyncFor(time.Hour)
 	x.ensureEpoch(t.Context())
 	before := x.epoch.Load()

@@ -21,20 +21,20 @@ import (
 // A reader joined the flight of one that looked under an older generation, and
 // a list of that generation was taken for both.
 func TestReaderDoesNotJoinAnOlderGeneration(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
 	load, nextLoad := pausingList(t, rows)
 	_, loading := queriesOf(w.process(t), load)
 	_, here := queriesOf(w.process(t), rows.list)
 	writer, _ := queriesOf(w.process(t), rows.list)
 
-	first := listLater(t.Context(), loading, shelf{1, 10})
+	first := listLater(t.Context(), loading, query{1, 10})
 	release := nextLoad() // holds the lease, has read the table
-	second := listLater(t.Context(), here, shelf{1, 10})
+	second := listLater(t.Context(), here, query{1, 10})
 	eventually(t, "a reader waits for the lease", func() bool { return here.lists.Stats().Waits == 1 })
 	rows.commit(2)
-	mustChange(t, writer)
-	third := listLater(t.Context(), here, shelf{1, 10}) // begins after the write
+	mustInvalidateTable(t, writer)
+	third := listLater(t.Context(), here, query{1, 10}) // begins after the write
 	eventually(t, "another reader joined it", func() bool { return here.lists.Stats().Waits == 2 })
 	close(release)
 	receive(t, first)
@@ -47,15 +47,15 @@ func TestReaderDoesNotJoinAnOlderGeneration(t *testing.T) {
 // Fresh passes over what this process holds itself; with StaleIfError it was
 // served as soon as Redis or its read limit refused.
 func TestSkipLocalNeverReturnsAStaleEntry(t *testing.T) {
-	cases := map[string]func(x *hands, away *outage){
-		"Redis is away":        func(_ *hands, away *outage) { away.on.Store(true) },
-		"above the read limit": func(x *hands, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
+	cases := map[string]func(x *manualClient, away *outage){
+		"Redis is away":        func(_ *manualClient, away *outage) { away.on.Store(true) },
+		"above the read limit": func(x *manualClient, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
 	}
 	for name, refuse := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := mini(t)
+			w := miniWorld(t)
 			away := new(outage)
-			x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
+			x := w.manualClient(t, Options{LocalBytes: 1 << 20}, away)
 			p := localPolicy()
 			p.StaleIfError = time.Hour
 			rows := newTable(1)
@@ -77,8 +77,8 @@ func TestSkipLocalNeverReturnsAStaleEntry(t *testing.T) {
 // Each key that was not found was taken for one that could not be read, also
 // one that Redis had just said to be absent.
 func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
 	p.Local.Criteria &^= Hot
 	p.StaleIfError = 3 * time.Hour
@@ -88,7 +88,7 @@ func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 	x.hot.add(c.inside().nameOf(1), 2*hotEnough)
 	mustGet(t, c, 1)
 	x.hot = newTopKeys() // not hot any more
-	x.pass(2 * time.Second)
+	x.advance(2 * time.Second)
 	rows.mu.Lock()
 	delete(rows.rows, 1)
 	rows.mu.Unlock()
@@ -106,17 +106,17 @@ func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 // An absent key has no stale entry, so one beside stale keys brought the error
 // back, though every key was answered.
 func TestAbsentKeyDoesNotFailStaleReads(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.StaleIfError = 3 * time.Hour
 	var broken atomic.Bool
 	c := rowsOf(x.Client, p, newTable(1).failingAfter(&broken))
 	mustGet(t, c, 1)
-	ownHit(t, c, 9) // absent
+	localHit(t, c, 9) // absent
 	w.expire(t, c.inside().nameOf(1))
 	broken.Store(true)
-	x.pass(time.Hour)
+	x.advance(time.Hour)
 	found, err := c.GetMany(t.Context(), []int{1, 9})
 	if diff := cmp.Diff(map[int]row{1: {1, 1}}, found); err != nil || diff != "" {
 		t.Error(err, diff)
@@ -126,8 +126,8 @@ func TestAbsentKeyDoesNotFailStaleReads(t *testing.T) {
 // What was put before the clock moved was born at the end of time: it was over
 // after Fresh and could never be replaced. Run starts the clock beside Warm.
 func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
@@ -137,13 +137,13 @@ func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 	mustGet(t, warm, 1)
 	late := c.inside().want(1) // asked for while the clock stands
 	r := c.inside().fetch(t.Context(), late.name)
-	x.pass(0) // Run
+	x.advance(0) // Run
 	c.inside().handleReply(t.Context(), &late, r)
-	x.pass(p.TTL + time.Minute) // it is over
+	x.advance(p.TTL + time.Minute) // it is over
 	mustGet(t, c, 1)
 	nextLoad().end <- nil // the refresh
 	x.Wait()
-	if !ownHit(t, c, 1) {
+	if !localHit(t, c, 1) {
 		t.Error("the refreshed value is not kept")
 	}
 }
@@ -151,14 +151,14 @@ func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 // Before the hub's clock moves its time is the end of time, at which every pin
 // was over. Run starts the clock beside the tending.
 func TestPinBeforeRunIsKept(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
 	c := rowsOf(x.Client, localPolicy(), newTable(1).load)
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}
 	c.inside().maintain(t.Context()) // as Run does at once
-	x.pass(0)
+	x.advance(0)
 	c.inside().maintain(t.Context())
 	if _, _, ok := c.inside().local.get(1); !ok {
 		t.Error("the pin is gone")
@@ -170,7 +170,7 @@ func TestPinBeforeRunIsKept(t *testing.T) {
 func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
 	for name, grace := range map[string]time.Duration{"with Grace": time.Hour, "without": 0} {
 		t.Run(name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			p := localPolicy()
 			p.StaleTTL = grace
 			rows := newTable(1)
@@ -178,10 +178,10 @@ func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
 			if err := c.Pin(t.Context(), time.Now().Add(10*time.Hour), 1); err != nil {
 				t.Fatal(err)
 			}
-			x.pass(p.TTL - maintainEvery)
+			x.advance(p.TTL - maintainEvery)
 			c.inside().maintain(t.Context())
 			x.Wait()
-			x.pass(maintainEvery)
+			x.advance(maintainEvery)
 			if _, _, ok := c.inside().local.get(1); !ok || len(rows.loads()) != 2 {
 				t.Errorf("still here after its end: %v, with %d loads, want true and 2", ok, len(rows.loads()))
 			}
@@ -192,8 +192,8 @@ func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
 // A loader that ended its goroutine kept its place for ever, and its lease until
 // that ended.
 func TestExitedLoaderReleasesSlotAndLease(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{})
 	c := rowsOf(x.Client, Policy{MaxLoads: 1}, func(context.Context, []int) (map[int]row, error) {
 		runtime.Goexit()
 		return nil, nil
@@ -214,16 +214,16 @@ func TestExitedLoaderReleasesSlotAndLease(t *testing.T) {
 // the record, without a bound: with a clock an hour ahead an entry of ten minutes
 // lived for seventy. It ends Fresh after it was read at the latest.
 func TestLocalEntryExpiresDespiteWriterClockSkew(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
-	warmup, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
-	warmup.pass(time.Hour)
+	warmup, x := w.manualClient(t, Options{}), w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	warmup.advance(time.Hour)
 	p := localPolicy()
 	p.TTL = 10 * time.Minute
 	c := rowsOf(x.Client, p, rows.load)
 	mustGet(t, rowsOf(warmup.Client, p, rows.load), 1)
 	mustGet(t, c, 1)
-	x.pass(p.TTL)
+	x.advance(p.TTL)
 	if _, _, ok := c.inside().local.get(1); ok {
 		t.Error("still served after Fresh")
 	}
@@ -233,7 +233,7 @@ func TestLocalEntryExpiresDespiteWriterClockSkew(t *testing.T) {
 // the process was out of sync, counted as let through by it.
 func TestFilterMeasuresOnlyItsOwnReads(t *testing.T) {
 	rows := newTable(1)
-	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	absent := -1
@@ -258,7 +258,7 @@ func TestFilterMeasuresOnlyItsOwnReads(t *testing.T) {
 func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 	calls := 0
 	rows := newTable(1)
-	x, c, _ := guarded(t, mini(t), rows, func(context.Context) iter.Seq2[int, error] {
+	x, c, _ := filteredCache(t, miniWorld(t), rows, func(context.Context) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			calls++
 			yield(0, errDatabase)
@@ -267,7 +267,7 @@ func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 	for range 5 {
 		c.inside().maintain(t.Context())
 		x.Wait()
-		x.pass(maintainEvery)
+		x.advance(maintainEvery)
 	}
 	if calls > 2 {
 		t.Errorf("read all keys %d times in five seconds", calls)
@@ -277,14 +277,14 @@ func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 // A reader whose deadline passed got stale values without an error, though Redis
 // was well.
 func TestCancelledReadGetsNoStaleValues(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
 	p.StaleIfError = time.Hour
 	rows := newTable(1)
 	c := rowsOf(x.Client, p, rows.load)
 	mustGet(t, c, 1)
-	x.pass(2 * time.Second)
+	x.advance(2 * time.Second)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if got, err := c.GetMany(gone, []int{1}); !errors.Is(err, context.Canceled) {
@@ -295,11 +295,11 @@ func TestCancelledReadGetsNoStaleValues(t *testing.T) {
 // A reader that had to read again forgot its generation, so what it loaded was
 // stored under none and the next reader loaded once more.
 func TestListOfASecondReaderIsStored(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
 	loads := make(chan chan error)
 	var calls atomic.Int64
-	_, lists := queriesOf(w.process(t), func(ctx context.Context, s shelf) ([]int, error) {
+	_, lists := queriesOf(w.process(t), func(ctx context.Context, s query) ([]int, error) {
 		if calls.Add(1) == 1 {
 			end := make(chan error)
 			loads <- end
@@ -307,14 +307,14 @@ func TestListOfASecondReaderIsStored(t *testing.T) {
 		}
 		return rows.list(ctx, s)
 	})
-	first := listLater(t.Context(), lists, shelf{1, 10})
+	first := listLater(t.Context(), lists, query{1, 10})
 	end := receive(t, loads)
-	later := listLater(t.Context(), lists, shelf{1, 10})
+	later := listLater(t.Context(), lists, query{1, 10})
 	eventually(t, "another reader joined it", func() bool { return lists.lists.Stats().Waits == 1 })
 	end <- errDatabase
 	receive(t, first)
 	receive(t, later)
-	mustList(t, lists, shelf{1, 10}, 1)
+	mustList(t, lists, query{1, 10}, 1)
 	if got := calls.Load(); got != 2 {
 		t.Errorf("%d queries, want the one that failed and one more", got)
 	}
@@ -332,7 +332,7 @@ func TestVersionPanicDoesNotEndTheProcess(t *testing.T) {
 		return
 	}
 	rows := newTable(1)
-	c := New(mini(t).process(t), Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+	c := New(miniWorld(t).process(t), Policy{Name: "row"}.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, Load: rows.load, Version: func(row) int64 { panic("no version") },
 	})
 	if _, err := c.Get(t.Context(), 1); err == nil {

@@ -22,14 +22,14 @@ func TestFirstPages(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"pages within, across and below the head are those of the list", pagesOfHeads},
-		{"a list that is whole in its head is read no more", wholeListIsInItsHead},
-		{"an empty list is a value", emptyHeadIsAValue},
+		{"pages within, across and below the head are those of the list", pagesMatchTheList},
+		{"a list that is whole in its head is read no more", wholeListNeedsNoLoad},
+		{"an empty list is a value", emptyListIsStored},
 		{"several owners are loaded in one call, each once", ownersAreLoadedTogether},
-		{"an invalidation is seen in every process, at once", headsAreInvalidated},
-		{"pages within heads cost one round trip, others a load", headRoundTrips},
-		{"a failed load leaves the pages that could be had", failedHeads},
-		{"spots out of order are an error and not kept", unorderedHeads},
+		{"an invalidation is seen in every process, at once", firstPagesAreInvalidated},
+		{"pages within heads cost one round trip, others a load", firstPageRoundTrips},
+		{"a failed load leaves the pages that could be had", failedFirstPages},
+		{"spots out of order are an error and not kept", unorderedFirstPages},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -39,23 +39,23 @@ func TestFirstPages(t *testing.T) {
 }
 
 // board stands for a table of the database with a list for each owner.
-type board struct {
+type itemTable struct {
 	mu    sync.Mutex
-	of    map[int][]ListItem // the highest first
-	asked [][]ListRange[int]
+	lists map[int][]ListItem // the highest first
+	loads [][]ListRange[int]
 	fails error
 }
 
 // newBoard has lists with these Ats. The ids are unlike them.
-func newBoard(lists map[int][]int64) *board {
-	b := &board{of: make(map[int][]ListItem)}
+func newItemTable(lists map[int][]int64) *itemTable {
+	b := &itemTable{lists: make(map[int][]ListItem)}
 	for owner, ats := range lists {
-		b.of[owner] = spotsAt(ats...)
+		b.lists[owner] = itemsAt(ats...)
 	}
 	return b
 }
 
-func spotsAt(ats ...int64) []ListItem {
+func itemsAt(ats ...int64) []ListItem {
 	list := make([]ListItem, len(ats))
 	for i, at := range ats {
 		list[i] = ListItem{at, 1000 - at}
@@ -63,16 +63,16 @@ func spotsAt(ats ...int64) []ListItem {
 	return list
 }
 
-func (b *board) load(_ context.Context, ranges []ListRange[int]) (map[int][]ListItem, error) {
+func (b *itemTable) load(_ context.Context, ranges []ListRange[int]) (map[int][]ListItem, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked = append(b.asked, ranges)
+	b.loads = append(b.loads, ranges)
 	if b.fails != nil {
 		return nil, b.fails
 	}
 	found := make(map[int][]ListItem)
 	for _, a := range ranges {
-		for _, s := range b.of[a.Owner] {
+		for _, s := range b.lists[a.Owner] {
 			if s.Pos < a.Before && len(found[a.Owner]) < a.Limit {
 				found[a.Owner] = append(found[a.Owner], s)
 			}
@@ -82,37 +82,37 @@ func (b *board) load(_ context.Context, ranges []ListRange[int]) (map[int][]List
 }
 
 // put commits a list.
-func (b *board) put(owner int, ats ...int64) {
+func (b *itemTable) put(owner int, ats ...int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.of[owner] = spotsAt(ats...)
+	b.lists[owner] = itemsAt(ats...)
 }
 
 // page is what the truth says.
-func (b *board) page(owner int, below int64, first int) ListPage {
+func (b *itemTable) page(owner int, below int64, first int) ListPage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rest := slices.DeleteFunc(slices.Clone(b.of[owner]), func(s ListItem) bool { return s.Pos >= below })
+	rest := slices.DeleteFunc(slices.Clone(b.lists[owner]), func(s ListItem) bool { return s.Pos >= below })
 	return ListPage{rest[:min(first, len(rest))], len(rest) > first}
 }
 
 // wantAsked compares what was asked for since the last time.
-func (b *board) wantAsked(t *testing.T, what string, want ...[]ListRange[int]) {
+func (b *itemTable) wantLoaded(t *testing.T, what string, want ...[]ListRange[int]) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if diff := cmp.Diff(want, b.asked, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, b.loads, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: asked of the truth (-want +got):\n%s", what, diff)
 	}
-	b.asked = nil
+	b.loads = nil
 }
 
-func headsOf(h *Client, b *board, size int, p Policy) *FirstPages[int] {
+func firstPagesOf(h *Client, b *itemTable, size int, p Policy) *FirstPages[int] {
 	p.Name = "heads"
 	return NewFirstPages(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 }
 
-func wantSpots(t *testing.T, h *FirstPages[int], owners []int, below int64, first int, want map[int]ListPage) {
+func wantItems(t *testing.T, h *FirstPages[int], owners []int, below int64, first int, want map[int]ListPage) {
 	t.Helper()
 	got, err := h.Pages(t.Context(), owners, below, first)
 	must(t, err)
@@ -122,7 +122,7 @@ func wantSpots(t *testing.T, h *FirstPages[int], owners []int, below int64, firs
 }
 
 // wantTruth compares pages of all sizes at all places with the truth.
-func wantTruth(t *testing.T, h *FirstPages[int], b *board, owners ...int) {
+func wantAllPages(t *testing.T, h *FirstPages[int], b *itemTable, owners ...int) {
 	t.Helper()
 	for _, below := range []int64{math.MaxInt64, 100, 9, 8, 7, 6, 5, 4, 2, 1, 0, -1, -8, math.MinInt64} {
 		for first := range 9 {
@@ -133,88 +133,88 @@ func wantTruth(t *testing.T, h *FirstPages[int], b *board, owners ...int) {
 					want[owner] = ListPage{}
 				}
 			}
-			wantSpots(t, h, owners, below, first, want)
+			wantItems(t, h, owners, below, first, want)
 		}
 	}
 }
 
-func variousLists() *board {
-	return newBoard(map[int][]int64{1: {9, 8, 7, 6, 5, 4, 0, -7}, 2: {8, 5, 2}, 3: {9, 7, 6, 1}, 4: {5}})
+func variousLists() *itemTable {
+	return newItemTable(map[int][]int64{1: {9, 8, 7, 6, 5, 4, 0, -7}, 2: {8, 5, 2}, 3: {9, 7, 6, 1}, 4: {5}})
 }
 
-func pagesOfHeads(t *testing.T, w *world) {
+func pagesMatchTheList(t *testing.T, w *world) {
 	b := variousLists()
 	for _, size := range []int{1, 3, 4, 10} {
 		w := w.world(t)
-		h := headsOf(w.process(t), b, size, Policy{})
-		wantTruth(t, h, b, 1, 2, 3, 4, 5)
-		wantTruth(t, headsOf(w.process(t), b, size, Policy{}), b, 5, 4, 3, 2, 1)
+		h := firstPagesOf(w.process(t), b, size, Policy{})
+		wantAllPages(t, h, b, 1, 2, 3, 4, 5)
+		wantAllPages(t, firstPagesOf(w.process(t), b, size, Policy{}), b, 5, 4, 3, 2, 1)
 	}
-	h := headsOf(w.process(t), b, 4, Policy{})
-	wantSpots(t, h, []int{1, 2, 1}, 9, 2, map[int]ListPage{1: {spotsAt(8, 7), true}, 2: {spotsAt(8, 5), true}})
+	h := firstPagesOf(w.process(t), b, 4, Policy{})
+	wantItems(t, h, []int{1, 2, 1}, 9, 2, map[int]ListPage{1: {itemsAt(8, 7), true}, 2: {itemsAt(8, 5), true}})
 }
 
-func wholeListIsInItsHead(t *testing.T, w *world) {
+func wholeListNeedsNoLoad(t *testing.T, w *world) {
 	b := variousLists()
-	h := headsOf(w.process(t), b, 4, Policy{})
-	wantSpots(t, h, []int{2}, math.MaxInt64, 3, map[int]ListPage{2: {spotsAt(8, 5, 2), false}})
-	b.wantAsked(t, "the first time", []ListRange[int]{{2, math.MaxInt64, 4}})
-	wantSpots(t, h, []int{2}, math.MaxInt64, 100, map[int]ListPage{2: {spotsAt(8, 5, 2), false}})
-	wantSpots(t, h, []int{2}, 5, 100, map[int]ListPage{2: {spotsAt(2), false}})
-	wantSpots(t, h, []int{2}, 2, 100, map[int]ListPage{2: {}})
-	b.wantAsked(t, "then")
+	h := firstPagesOf(w.process(t), b, 4, Policy{})
+	wantItems(t, h, []int{2}, math.MaxInt64, 3, map[int]ListPage{2: {itemsAt(8, 5, 2), false}})
+	b.wantLoaded(t, "the first time", []ListRange[int]{{2, math.MaxInt64, 4}})
+	wantItems(t, h, []int{2}, math.MaxInt64, 100, map[int]ListPage{2: {itemsAt(8, 5, 2), false}})
+	wantItems(t, h, []int{2}, 5, 100, map[int]ListPage{2: {itemsAt(2), false}})
+	wantItems(t, h, []int{2}, 2, 100, map[int]ListPage{2: {}})
+	b.wantLoaded(t, "then")
 }
 
-func emptyHeadIsAValue(t *testing.T, w *world) {
-	b := newBoard(nil)
+func emptyListIsStored(t *testing.T, w *world) {
+	b := newItemTable(nil)
 	p := Policy{NegativeTTL: -1} // no absence is kept
-	wantSpots(t, headsOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
-	b.wantAsked(t, "the first time", []ListRange[int]{{7, math.MaxInt64, 4}})
-	there := headsOf(w.process(t), b, 4, p)
-	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
-	wantSpots(t, there, []int{7}, 3, 100, map[int]ListPage{7: {}})
-	b.wantAsked(t, "then")
+	wantItems(t, firstPagesOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
+	b.wantLoaded(t, "the first time", []ListRange[int]{{7, math.MaxInt64, 4}})
+	there := firstPagesOf(w.process(t), b, 4, p)
+	wantItems(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
+	wantItems(t, there, []int{7}, 3, 100, map[int]ListPage{7: {}})
+	b.wantLoaded(t, "then")
 	b.put(7, 1)
 	must(t, there.Invalidate(t.Context(), 7))
-	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {spotsAt(1), false}})
+	wantItems(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {itemsAt(1), false}})
 }
 
 func ownersAreLoadedTogether(t *testing.T, w *world) {
 	b := variousLists()
-	h := headsOf(w.process(t), b, 3, Policy{})
-	page := map[int]ListPage{1: {spotsAt(9, 8), true}, 3: {spotsAt(9, 7), true}, 4: {spotsAt(5), false}}
-	wantSpots(t, h, []int{1, 3, 1, 4}, math.MaxInt64, 2, page)
-	b.wantAsked(t, "heads", []ListRange[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
-	wantSpots(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]ListPage{1: {spotsAt(7, 6), true}, 3: {spotsAt(7, 6), true}, 4: {spotsAt(5), false}})
-	b.wantAsked(t, "beyond the heads", []ListRange[int]{{1, 8, 3}, {3, 8, 3}})
-	wantSpots(t, h, []int{2, 3}, 2, 1, map[int]ListPage{2: {}, 3: {spotsAt(1), false}})
-	b.wantAsked(t, "a head, and below them", []ListRange[int]{{2, math.MaxInt64, 3}}, []ListRange[int]{{2, 2, 2}, {3, 2, 2}})
-	wantSpots(t, h, nil, 8, 2, nil)
-	wantSpots(t, h, []int{9}, 8, 0, map[int]ListPage{9: {}})
-	b.wantAsked(t, "nobody, and nothing")
+	h := firstPagesOf(w.process(t), b, 3, Policy{})
+	page := map[int]ListPage{1: {itemsAt(9, 8), true}, 3: {itemsAt(9, 7), true}, 4: {itemsAt(5), false}}
+	wantItems(t, h, []int{1, 3, 1, 4}, math.MaxInt64, 2, page)
+	b.wantLoaded(t, "heads", []ListRange[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
+	wantItems(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]ListPage{1: {itemsAt(7, 6), true}, 3: {itemsAt(7, 6), true}, 4: {itemsAt(5), false}})
+	b.wantLoaded(t, "beyond the heads", []ListRange[int]{{1, 8, 3}, {3, 8, 3}})
+	wantItems(t, h, []int{2, 3}, 2, 1, map[int]ListPage{2: {}, 3: {itemsAt(1), false}})
+	b.wantLoaded(t, "a head, and below them", []ListRange[int]{{2, math.MaxInt64, 3}}, []ListRange[int]{{2, 2, 2}, {3, 2, 2}})
+	wantItems(t, h, nil, 8, 2, nil)
+	wantItems(t, h, []int{9}, 8, 0, map[int]ListPage{9: {}})
+	b.wantLoaded(t, "nobody, and nothing")
 }
 
-func headsAreInvalidated(t *testing.T, w *world) {
+func firstPagesAreInvalidated(t *testing.T, w *world) {
 	b := variousLists()
-	here, there := headsOf(w.process(t), b, 3, Policy{}), headsOf(w.process(t), b, 3, Policy{})
-	wantTruth(t, here, b, 1, 2)
+	here, there := firstPagesOf(w.process(t), b, 3, Policy{}), firstPagesOf(w.process(t), b, 3, Policy{})
+	wantAllPages(t, here, b, 1, 2)
 	b.put(1, 9, 8, 7, 6, 5, 4, 3)
 	b.put(2)
 	must(t, there.Invalidate(t.Context(), 1, 2))
-	wantTruth(t, here, b, 1, 2)
-	wantTruth(t, there, b, 1, 2)
+	wantAllPages(t, here, b, 1, 2)
+	wantAllPages(t, there, b, 1, 2)
 	if names := w.names(t); len(names) != 2 {
 		t.Errorf("keys %q, want two heads", names)
 	}
 }
 
-func headRoundTrips(t *testing.T, w *world) {
-	b := newBoard(nil)
+func firstPageRoundTrips(t *testing.T, w *world) {
+	b := newItemTable(nil)
 	for _, owner := range upTo(100) {
 		b.put(owner, 9, 8, 7, 6, 5)
 	}
-	sent := new(tally)
-	h := headsOf(w.process(t, sent), b, 4, Policy{})
+	sent := new(commandCounter)
+	h := firstPagesOf(w.process(t, sent), b, 4, Policy{})
 	page := func(below int64, first int) func() {
 		return func() {
 			_, err := h.Pages(t.Context(), upTo(100), below, first)
@@ -232,11 +232,11 @@ func headRoundTrips(t *testing.T, w *world) {
 		{"a page that may be the last", page(7, 2), 1, 1},
 		{"a page below", page(6, 2), 1, 1},
 	} {
-		b.asked = nil
+		b.loads = nil
 		sent.reset()
 		step.do()
-		if sent.roundTrips != step.trips || len(b.asked) != step.loads {
-			t.Errorf("%s: %d round trips and %d loads, want %d and %d", step.name, sent.roundTrips, len(b.asked), step.trips, step.loads)
+		if sent.roundTrips != step.trips || len(b.loads) != step.loads {
+			t.Errorf("%s: %d round trips and %d loads, want %d and %d", step.name, sent.roundTrips, len(b.loads), step.trips, step.loads)
 		}
 	}
 	if diff := cmp.Diff(Stats{Name: "heads", Hits: 400, Misses: 100, Loads: 300, LoadCalls: 3}, h.Stats()); diff != "" {
@@ -244,10 +244,10 @@ func headRoundTrips(t *testing.T, w *world) {
 	}
 }
 
-func failedHeads(t *testing.T, w *world) {
+func failedFirstPages(t *testing.T, w *world) {
 	b := variousLists()
-	h := headsOf(w.process(t), b, 3, Policy{})
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]ListPage{1: {spotsAt(9), true}, 2: {spotsAt(8), true}})
+	h := firstPagesOf(w.process(t), b, 3, Policy{})
+	wantItems(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]ListPage{1: {itemsAt(9), true}, 2: {itemsAt(8), true}})
 	b.fails = errDatabase
 	for name, ask := range map[string]struct {
 		owners []int
@@ -277,9 +277,9 @@ func failedHeads(t *testing.T, w *world) {
 	}
 }
 
-func unorderedHeads(t *testing.T, w *world) {
-	b := newBoard(map[int][]int64{1: {1, 2}, 2: {3, 3}, 3: {9, 8, 7, 4, 5}})
-	h := headsOf(w.process(t), b, 2, Policy{})
+func unorderedFirstPages(t *testing.T, w *world) {
+	b := newItemTable(map[int][]int64{1: {1, 2}, 2: {3, 3}, 3: {9, 8, 7, 4, 5}})
+	h := firstPagesOf(w.process(t), b, 2, Policy{})
 	for _, owner := range []int{1, 2} {
 		if got, err := h.Pages(t.Context(), []int{owner}, math.MaxInt64, 1); err == nil || len(got) != 0 {
 			t.Errorf("%d: %v, %v", owner, got, err)
@@ -292,7 +292,7 @@ func unorderedHeads(t *testing.T, w *world) {
 		t.Errorf("keys %q, want one head, in order", names)
 	}
 	rude := NewFirstPages(w.process(t), Policy{Name: "rude"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
-		return map[int][]ListItem{1: spotsAt(3, 2, 1)}, nil
+		return map[int][]ListItem{1: itemsAt(3, 2, 1)}, nil
 	}})
 	if got, err := rude.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
 		t.Errorf("more than was asked for: %v", got)
@@ -301,18 +301,18 @@ func unorderedHeads(t *testing.T, w *world) {
 
 func TestLocalFirstPagesNeedNoRoundTrip(t *testing.T) {
 	b := variousLists()
-	sent := new(tally)
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
-	h := headsOf(x.Client, b, 4, Policy{Local: Local{Share: 1, Criteria: everyCriterion}})
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	sent := new(commandCounter)
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	h := firstPagesOf(x.Client, b, 4, Policy{Local: Local{Share: 1, Criteria: allCriteria}})
+	wantItems(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {itemsAt(9, 8), true}, 2: {itemsAt(8, 5), true}})
 	sent.reset()
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	wantItems(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {itemsAt(9, 8), true}, 2: {itemsAt(8, 5), true}})
 	if sent.roundTrips != 0 {
 		t.Errorf("%d round trips, want none", sent.roundTrips)
 	}
 	b.put(1, 3)
 	must(t, h.Invalidate(t.Context(), 1))
-	wantTruth(t, h, b, 1, 2)
+	wantAllPages(t, h, b, 1, 2)
 }
 
 func TestFirstPagesWithoutRedisReadTheSource(t *testing.T) {
@@ -321,12 +321,12 @@ func TestFirstPagesWithoutRedisReadTheSource(t *testing.T) {
 	client, err := NewClient(rdb, Options{})
 	must(t, err)
 	b := variousLists()
-	h := headsOf(client, b, 3, Policy{})
-	wantTruth(t, h, b, 1, 2, 3, 4, 5)
+	h := firstPagesOf(client, b, 3, Policy{})
+	wantAllPages(t, h, b, 1, 2, 3, 4, 5)
 	if err := h.Invalidate(t.Context(), 1); err == nil {
 		t.Error("an invalidation that reached nobody is no error")
 	}
-	wantTruth(t, h, b, 1, 2, 3, 4, 5)
+	wantAllPages(t, h, b, 1, 2, 3, 4, 5)
 }
 
 // A head whose spots are as long as they can be is kept all the same.
@@ -359,14 +359,14 @@ func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
 	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
-	wantTruth(t, h, b, 1) // each read gives its place back
+	wantAllPages(t, h, b, 1) // each read gives its place back
 	must(t, h.cache.inside().slots.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {
 		t.Errorf("without a place: %v, want ErrBusy", err)
 	}
-	wantSpots(t, h, []int{1}, math.MaxInt64, 1, map[int]ListPage{1: {spotsAt(9), true}})
+	wantItems(t, h, []int{1}, math.MaxInt64, 1, map[int]ListPage{1: {itemsAt(9), true}})
 	h.cache.inside().slots.Release(1)
-	wantSpots(t, h, []int{1}, 7, 2, map[int]ListPage{1: {spotsAt(6, 5), true}})
+	wantItems(t, h, []int{1}, 7, 2, map[int]ListPage{1: {itemsAt(6, 5), true}})
 }
 
 func TestFirstPagesWithoutSizePanics(t *testing.T) {
@@ -375,5 +375,5 @@ func TestFirstPagesWithoutSizePanics(t *testing.T) {
 			t.Error("NewHeads took a size of 0")
 		}
 	}()
-	headsOf(startMini(t).world(t).process(t), newBoard(nil), 0, Policy{})
+	firstPagesOf(startMini(t).world(t).process(t), newItemTable(nil), 0, Policy{})
 }

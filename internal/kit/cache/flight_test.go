@@ -16,7 +16,7 @@ func TestFlights(t *testing.T) {
 		{"who joined a load that had begun does not get its error", laterReaderGetsNoError},
 		{"a load goes on as long as one reader waits", loadGoesOnForOne},
 		{"an older load's end leaves a younger one to be joined", olderLoadLeavesTheYounger},
-		{"nobody joins a load without a lease once it has begun", nobodyJoinsALoadWithoutALease},
+		{"nobody joins a load without a lease once it has begun", loadWithoutLeaseIsNotJoined},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -25,7 +25,7 @@ func TestFlights(t *testing.T) {
 	})
 }
 
-func waiting(t *testing.T, c *Cache[int, row], n int64) {
+func awaitWaits(t *testing.T, c *Cache[int, row], n int64) {
 	t.Helper()
 	eventually(t, "readers wait", func() bool { return c.Stats().Waits == n })
 }
@@ -39,7 +39,7 @@ func laterReaderReadsAgain(t *testing.T, w *world) {
 	rows.commit(1)
 	mustInvalidate(t, there, 1)
 	later := getLater(t.Context(), here, 1)
-	waiting(t, here, 1)
+	awaitWaits(t, here, 1)
 	old.end <- nil
 	if got := receive(t, first); got.row.Version != 1 {
 		t.Errorf("the first reader got %v, want its own version 1", got)
@@ -62,15 +62,15 @@ func earlierReaderIsServed(t *testing.T, w *world) {
 		return w.rdb.Exists(t.Context(), leaseOf(here.inside().nameOf(1))).Val() == 1
 	})
 	joined := getLater(t.Context(), here, 1)
-	waiting(t, here, 1)
+	awaitWaits(t, here, 1)
 	held.end <- nil
 	receive(t, holder)
 	p := nextLoad()
 	rows.commit(1)
 	mustInvalidate(t, there, 1) // after both had begun
 	p.end <- nil
-	for _, reader := range []<-chan answered{first, joined} {
-		if got := receive(t, reader); got != (answered{row: row{1, 1}}) {
+	for _, reader := range []<-chan getResult{first, joined} {
+		if got := receive(t, reader); got != (getResult{row: row{1, 1}}) {
 			t.Errorf("got %v, want version 1", got)
 		}
 	}
@@ -86,20 +86,20 @@ func laterReaderGetsNoError(t *testing.T, w *world) {
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	later := getLater(t.Context(), c, 1)
-	waiting(t, c, 1)
+	awaitWaits(t, c, 1)
 	p.end <- errDatabase
 	if got := receive(t, first); !errors.Is(got.err, errDatabase) {
 		t.Errorf("the first reader got %v", got)
 	}
 	nextLoad().end <- nil
-	if got := receive(t, later); got != (answered{row: row{1, 1}}) {
+	if got := receive(t, later); got != (getResult{row: row{1, 1}}) {
 		t.Errorf("the later reader got %v", got)
 	}
 }
 
 func loadGoesOnForOne(t *testing.T, w *world) {
 	away := new(outage)
-	x := w.hands(t, Options{MaxLoads: 1}, away)
+	x := w.manualClient(t, Options{MaxLoads: 1}, away)
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)
 	c := cacheOf(x.Client, load, Policy{})
@@ -114,7 +114,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 		return c.inside().flights.byKey[1] != nil
 	})
 	joined := getLater(t.Context(), c, 1)
-	waiting(t, c, 1)
+	awaitWaits(t, c, 1)
 	leave()
 	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("the reader that left got %v", got)
@@ -126,15 +126,15 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 		t.Error("the load ended though a reader waits")
 	}
 	p.end <- nil
-	if got := receive(t, joined); got != (answered{row: row{1, 1}}) {
+	if got := receive(t, joined); got != (getResult{row: row{1, 1}}) {
 		// whoever joined after a round that decides nothing reads again
 		t.Errorf("got %v", got)
 	}
 }
 
-func nobodyJoinsALoadWithoutALease(t *testing.T, w *world) {
+func loadWithoutLeaseIsNotJoined(t *testing.T, w *world) {
 	away := new(outage)
-	x := w.hands(t, Options{}, away)
+	x := w.manualClient(t, Options{}, away)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	c := cacheOf(x.Client, load, Policy{})

@@ -15,8 +15,8 @@ import (
 // inserts.
 func TestFirstEpochMessageDropsTheFilter(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.inside().existence)
-	mustForgetAll(t, x.one.Client)
+	buildFilter(t, x.there.inside().existence)
+	mustInvalidateAll(t, x.one.Client)
 	x.two.deliver(t.Context())
 	if x.there.inside().existence.built() {
 		t.Error("the guard is still in use")
@@ -29,8 +29,8 @@ func TestFirstEpochMessageDropsTheFilter(t *testing.T) {
 // A process that learns which epoch it is has missed nothing.
 func TestLearningTheEpochKeepsTheFilter(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.inside().existence)
-	mustLearn(t, x.two.Client)
+	buildFilter(t, x.there.inside().existence)
+	mustRefreshEpoch(t, x.two.Client)
 	if !x.there.inside().existence.built() {
 		t.Error("the guard is gone")
 	}
@@ -41,12 +41,12 @@ func TestProcessOutOfSyncReadsTheEpoch(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	x.two.ensureEpoch(t.Context())
 	first := x.two.epoch.Load()
-	mustForgetAll(t, x.one.Client)
+	mustInvalidateAll(t, x.one.Client)
 	x.two.ensureEpoch(t.Context())
 	if got := x.two.epoch.Load(); got != first {
 		t.Errorf("in sync: epoch %d, want %d until it is heard", got, first)
 	}
-	x.two.pass(time.Second)
+	x.two.advance(time.Second)
 	x.two.ensureEpoch(t.Context())
 	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want {
 		t.Errorf("out of sync: epoch %d, want %d", got, want)
@@ -56,9 +56,9 @@ func TestProcessOutOfSyncReadsTheEpoch(t *testing.T) {
 // Everything misses at once, and the database gets as much as it can take.
 func TestInvalidateAllRespectsMaxLoads(t *testing.T) {
 	const keys, most = 200, 8
-	w, rows, load := mini(t), newTable(slices.Collect(numbers(keys))...), new(gauge)
+	w, rows, load := miniWorld(t), newTable(slices.Collect(numbers(keys))...), new(concurrency)
 	h := w.process(t)
-	mustLearn(t, h)
+	mustRefreshEpoch(t, h)
 	c := rowsOf(h, Policy{MaxLoads: most}, func(ctx context.Context, ids []int) (map[int]row, error) {
 		load.enter()
 		defer load.leave()
@@ -68,7 +68,7 @@ func TestInvalidateAllRespectsMaxLoads(t *testing.T) {
 	for id := range keys {
 		mustGet(t, c, id)
 	}
-	mustForgetAll(t, h)
+	mustInvalidateAll(t, h)
 	before := len(rows.loads())
 	var all sync.WaitGroup
 	for id := range keys {
@@ -79,7 +79,7 @@ func TestInvalidateAllRespectsMaxLoads(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := load.mostEver(); got > most || got < 2 {
+	if got := load.maximum(); got > most || got < 2 {
 		t.Errorf("%d loader calls at once, want 2 to %d", got, most)
 	}
 	if got := len(rows.loads()) - before; got != keys {

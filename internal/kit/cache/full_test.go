@@ -51,7 +51,7 @@ func TestFullRedisAcceptsInvalidations(t *testing.T) {
 	}
 	table, _ := lists(here)
 	_, list := lists(there)
-	eventually(t, "near", func() bool { return ownHit(t, theirs, 1) })
+	eventually(t, "near", func() bool { return localHit(t, theirs, 1) })
 	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 0 {
 		t.Fatal(got, err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // hands are the clocks of a hub that does not run, moved by the test: the one
 // of its local entries and the one that its records are written and read by.
-type hands struct {
+type manualClient struct {
 	*Client
 	began  time.Time
 	passed atomic.Int64
@@ -21,7 +21,7 @@ type hands struct {
 
 // hands is one more process, with options and hooks of its own, whose clocks are
 // moved by hand.
-func (w *world) hands(t *testing.T, o Options, hooks ...redis.Hook) *hands {
+func (w *world) manualClient(t *testing.T, o Options, hooks ...redis.Hook) *manualClient {
 	t.Helper()
 	rdb := w.client()
 	for _, hook := range hooks {
@@ -36,31 +36,31 @@ func (w *world) hands(t *testing.T, o Options, hooks ...redis.Hook) *hands {
 		h.Wait()
 		_ = rdb.Close()
 	})
-	x := &hands{Client: h, began: time.Now()}
+	x := &manualClient{Client: h, began: time.Now()}
 	h.wall = func() time.Time { return x.began.Add(time.Duration(x.passed.Load())) }
 	h.clock.now.Store(0)
 	return x
 }
 
 // pass moves both clocks.
-func (x *hands) pass(d time.Duration) { x.clock.now.Store(x.passed.Add(int64(d))) }
+func (x *manualClient) advance(d time.Duration) { x.clock.now.Store(x.passed.Add(int64(d))) }
 
 // inSyncFor makes the process hear of every invalidation for a time from now.
-func (x *hands) inSyncFor(d time.Duration) {
+func (x *manualClient) inSyncFor(d time.Duration) {
 	x.clock.synced.Store(x.clock.now.Load() + int64(d))
 }
 
 // mini is a world on a miniredis of its own.
-func mini(t *testing.T) *world {
+func miniWorld(t *testing.T) *world {
 	t.Helper()
 	return startMini(t).world(t)
 }
 
-const everyCriterion = Hot | RarelyChanged | Small | MayBeStale
+const allCriteria = Hot | RarelyChanged | Small | MayBeStale
 
 // localPolicy keeps rows locally, whole lives long.
 func localPolicy() Policy {
-	return Policy{Name: "row", TTL: time.Hour, NegativeTTL: 10 * time.Minute, Jitter: -1, Local: Local{Share: 1, Criteria: everyCriterion}}
+	return Policy{Name: "row", TTL: time.Hour, NegativeTTL: 10 * time.Minute, Jitter: -1, Local: Local{Share: 1, Criteria: allCriteria}}
 }
 
 // rowsOf is a cache of rows with their versions.
@@ -72,7 +72,7 @@ func rowsOf(h *Client, p Policy, load Loader[int, row]) *Cache[int, row] {
 }
 
 // ownHit reports whether a read is answered by the process's own memory.
-func ownHit(t *testing.T, c *Cache[int, row], id int) bool {
+func localHit(t *testing.T, c *Cache[int, row], id int) bool {
 	t.Helper()
 	before := c.Stats().LocalHits
 	if _, err := c.Get(t.Context(), id); err != nil && !errors.Is(err, ErrNotFound) {
@@ -84,15 +84,15 @@ func ownHit(t *testing.T, c *Cache[int, row], id int) bool {
 // outage fails every command of a client while it is on.
 type outage struct{ on atomic.Bool }
 
-var errAway = errors.New("redis is away")
+var errOutage = errors.New("redis is away")
 
 func (o *outage) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (o *outage) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if o.on.Load() {
-			cmd.SetErr(errAway)
-			return errAway
+			cmd.SetErr(errOutage)
+			return errOutage
 		}
 		return next(ctx, cmd)
 	}
@@ -104,9 +104,9 @@ func (o *outage) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 			return next(ctx, cmds)
 		}
 		for _, cmd := range cmds {
-			cmd.SetErr(errAway)
+			cmd.SetErr(errOutage)
 		}
-		return errAway
+		return errOutage
 	}
 }
 

@@ -144,7 +144,7 @@ func TestHotKeysReturnsMostReadKeys(t *testing.T) {
 			if local {
 				o.LocalBytes = 1 << 20
 			}
-			x := mini(t).hands(t, o)
+			x := miniWorld(t).manualClient(t, o)
 			c := rowsOf(x.Client, localPolicy(), newTable(1, 2).load)
 			for i := range reads {
 				mustGet(t, c, 1)
@@ -167,11 +167,11 @@ func TestHotKeysReturnsMostReadKeys(t *testing.T) {
 // about right.
 func TestManyLocalHitsAreEstimated(t *testing.T) {
 	const reads = 400_000
-	x := mini(t).hands(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
+	x := miniWorld(t).manualClient(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
 	c := rowsOf(x.Client, localPolicy(), newTable(1).load)
 	for i := range reads + 1 {
 		if i%100 == 0 {
-			x.pass(tickEvery)
+			x.advance(tickEvery)
 		}
 		if _, err := c.Get(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestManyLocalHitsAreEstimated(t *testing.T) {
 }
 
 func TestAbsentKeysCanBeHot(t *testing.T) {
-	x := mini(t).hands(t, Options{SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{SingleProcess: true})
 	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	for range 1000 {
 		if _, err := c.Get(context.WithoutCancel(t.Context()), 7); !errors.Is(err, ErrNotFound) {

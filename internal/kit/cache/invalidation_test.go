@@ -19,7 +19,7 @@ func TestRemoteInsertIsFound(t *testing.T) {
 		want int
 	}{
 		{"not while nothing is heard and the process counts as in sync", func(t *testing.T, x *pair, id int) int {
-			x.two.pass(maxAge - 1)
+			x.two.advance(maxAge - 1)
 			return versionOf(t.Context(), t, x.there, id)
 		}, 0},
 		{"as soon as the bus delivered", func(t *testing.T, x *pair, id int) int {
@@ -27,7 +27,7 @@ func TestRemoteInsertIsFound(t *testing.T) {
 			return versionOf(t.Context(), t, x.there, id)
 		}, 1},
 		{"with the bus silent once MaxAge is over", func(t *testing.T, x *pair, id int) int {
-			x.two.pass(maxAge)
+			x.two.advance(maxAge)
 			return versionOf(t.Context(), t, x.there, id)
 		}, 1},
 		{"at once by a fresh read", func(t *testing.T, x *pair, id int) int {
@@ -40,7 +40,7 @@ func TestRemoteInsertIsFound(t *testing.T) {
 				x := newPair(t, localPolicy(), 1)
 				id := 9
 				if held == "by its guard" {
-					buildGuard(t, x.there.inside().existence)
+					buildFilter(t, x.there.inside().existence)
 					id = excludedBy(t, x.there.inside().existence)
 				}
 				if got := versionOf(t.Context(), t, x.there, id); got != 0 {
@@ -72,11 +72,11 @@ func excludedBy(t *testing.T, g *existenceFilter[int]) int {
 // the invalidation of P1.
 func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 	on, rows := new(wire), newTable(1)
-	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
+	w, late := miniWorld(t), &lateReply{held: make(chan chan struct{})}
 	one, p := w.connected(t, on, Options{}), on.port()
-	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
+	two := w.manualClient(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	two.inSyncFor(time.Hour)
-	here, there := heardRows(one.Client, localPolicy(), rows), heardRows(two.Client, localPolicy(), rows)
+	here, there := parsedRows(one.Client, localPolicy(), rows), parsedRows(two.Client, localPolicy(), rows)
 	mustGet(t, here, 1) // Redis has it
 	late.on.Store(true)
 	first := getLater(t.Context(), there, 1)
@@ -95,10 +95,10 @@ func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 // Who comes after the invalidation of P1 was heard in P2 does not join a load
 // that began in P2 before it.
 func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
-	w, on, rows := mini(t), new(wire), newTable(1)
+	w, on, rows := miniWorld(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	load, nextLoad := rows.pausing(t)
-	here, there := heardRows(one.Client, localPolicy(), rows), heardFrom(two.Client, localPolicy(), rows, load)
+	here, there := parsedRows(one.Client, localPolicy(), rows), parsedRowsFrom(two.Client, localPolicy(), rows, load)
 	first := getLater(t.Context(), there, 1)
 	old := nextLoad()
 	rows.commit(1)
@@ -123,7 +123,7 @@ func TestOwnMessageDropsNothing(t *testing.T) {
 	mustInvalidate(t, x.here, 1)
 	wantVersion(t, "a read after the own write", x.here, 1, 2)
 	x.one.deliver(t.Context())
-	if !ownHit(t, x.here, 1) {
+	if !localHit(t, x.here, 1) {
 		t.Error("not an own hit any more")
 	}
 	if epoch := x.one.epoch.Load(); epoch != 0 {
@@ -148,10 +148,10 @@ func TestMessagesMayRepeatAndReorder(t *testing.T) {
 				mustInvalidate(t, x.here, r.ID)
 			}
 		}
-		bodies := x.two.take()
+		bodies := x.two.drain()
 		bodies = append(bodies, bodies[draw.IntN(len(bodies))])
 		draw.Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] })
-		x.two.hear(t.Context(), bodies)
+		x.two.handler(t.Context(), bodies)
 		for id, want := range x.rows.all() {
 			wantVersion(t, "after a shuffled delivery", x.there, id, want.Version)
 		}
@@ -162,32 +162,32 @@ func TestMessagesMayRepeatAndReorder(t *testing.T) {
 }
 
 func TestTableInvalidateReachesOtherProcesses(t *testing.T) {
-	w, on, rows := mini(t), new(wire), newTable(1)
+	w, on, rows := miniWorld(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	here, there := localLists(one.Client, rows), localLists(two.Client, rows)
-	mustList(t, there.lists, shelf{1, 10}, 1)
-	mustList(t, there.other, shelf{1, 10}, 1)
+	mustList(t, there.lists, query{1, 10}, 1)
+	mustList(t, there.other, query{1, 10}, 1)
 	rows.commit(2)
-	mustChange(t, here.table)
-	mustList(t, there.lists, shelf{1, 10}, 1) // an own hit: nothing was heard
-	if got, err := there.lists.lists.Get(SkipLocal(t.Context()), shelf{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
+	mustInvalidateTable(t, here.table)
+	mustList(t, there.lists, query{1, 10}, 1) // an own hit: nothing was heard
+	if got, err := there.lists.lists.Get(SkipLocal(t.Context()), query{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
 		t.Errorf("a fresh read: %v, %v", got, err)
 	}
 	two.deliver(t.Context())
-	mustList(t, there.lists, shelf{1, 10}, 1, 2)
-	mustList(t, there.other, shelf{1, 10}, 1, 2)
+	mustList(t, there.lists, query{1, 10}, 1, 2)
+	mustList(t, there.other, query{1, 10}, 1, 2)
 }
 
 // shelves are the lists of a table in one process, by two kinds of query.
-type shelves struct {
+type localQueries struct {
 	table        *Table
-	lists, other *QueryCache[shelf, int]
+	lists, other *QueryCache[query, int]
 }
 
-func localLists(h *Client, rows *table) shelves {
+func localLists(h *Client, rows *table) localQueries {
 	t, p := h.Table("rows"), localPolicy()
 	p.Name, p.Local.Share = "list", 0.5
 	q := p
 	q.Name = "other"
-	return shelves{t, NewQueryCache(t, p.withTestTimes(), shelf.text, rows.list), NewQueryCache(t, q.withTestTimes(), shelf.text, rows.list)}
+	return localQueries{t, NewQueryCache(t, p.withTestTimes(), query.text, rows.list), NewQueryCache(t, q.withTestTimes(), query.text, rows.list)}
 }

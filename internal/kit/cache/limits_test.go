@@ -73,25 +73,25 @@ func endsAreSpread(t *testing.T, w *world) {
 }
 
 // gauge counts how many are inside, and the most that ever were.
-type gauge struct {
+type concurrency struct {
 	mu        sync.Mutex
 	now, most int
 }
 
-func (g *gauge) enter() {
+func (g *concurrency) enter() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.now++
 	g.most = max(g.most, g.now)
 }
 
-func (g *gauge) leave() {
+func (g *concurrency) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.now--
 }
 
-func (g *gauge) mostEver() int {
+func (g *concurrency) maximum() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.most
@@ -99,10 +99,10 @@ func (g *gauge) mostEver() int {
 
 func lossIsBounded(t *testing.T, w *world) {
 	const keys, readers, each, ofOne, ofAll = 40, 12, 40, 4, 6
-	h := w.hands(t, Options{MaxLoads: ofAll}).Client
-	var all gauge
-	build := func(name string) (*Cache[int, row], *gauge) {
-		rows, own := newTable(), new(gauge)
+	h := w.manualClient(t, Options{MaxLoads: ofAll}).Client
+	var all concurrency
+	build := func(name string) (*Cache[int, row], *concurrency) {
+		rows, own := newTable(), new(concurrency)
 		for id := range keys {
 			rows.commit(id)
 		}
@@ -154,8 +154,8 @@ func lossIsBounded(t *testing.T, w *world) {
 	left.Wait()
 	close(stop)
 	done.Wait()
-	if ofFirst.mostEver() > ofOne || ofSecond.mostEver() > ofOne || all.mostEver() > ofAll {
-		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.mostEver(), ofSecond.mostEver(), all.mostEver(), ofOne, ofAll)
+	if ofFirst.maximum() > ofOne || ofSecond.maximum() > ofOne || all.maximum() > ofAll {
+		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
 	}
 	if got := one.Stats().LoadCalls; got < 2*keys {
 		t.Errorf("%d loads: this run shows nothing", got)
@@ -166,11 +166,11 @@ func lossIsBounded(t *testing.T, w *world) {
 // still until the last place is taken.
 func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 	const ofOne, ofAll, readers = 3, 5, 12
-	h := mini(t).hands(t, Options{MaxLoads: ofAll}).Client
-	var all gauge
+	h := miniWorld(t).manualClient(t, Options{MaxLoads: ofAll}).Client
+	var all concurrency
 	release := make(chan struct{})
-	build := func(name string) (*Cache[int, row], *gauge) {
-		own := new(gauge)
+	build := func(name string) (*Cache[int, row], *concurrency) {
+		own := new(concurrency)
 		return rowsOf(h, Policy{Name: name, MaxLoads: ofOne}, func(_ context.Context, ids []int) (map[int]row, error) {
 			own.enter()
 			all.enter()
@@ -182,31 +182,31 @@ func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 	}
 	one, ofFirst := build("one")
 	two, ofSecond := build("two")
-	var waiting []<-chan answered
+	var waiting []<-chan getResult
 	for id := range readers {
 		waiting = append(waiting, getLater(t.Context(), one, id), getLater(t.Context(), two, id))
 	}
-	eventually(t, "all places are taken", func() bool { return all.mostEver() == ofAll })
+	eventually(t, "all places are taken", func() bool { return all.maximum() == ofAll })
 	close(release)
 	for _, reader := range waiting {
 		if got := receive(t, reader); got.err != nil {
 			t.Error(got.err)
 		}
 	}
-	if ofFirst.mostEver() > ofOne || ofSecond.mostEver() > ofOne || all.mostEver() != ofAll {
-		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.mostEver(), ofSecond.mostEver(), all.mostEver(), ofOne, ofAll)
+	if ofFirst.maximum() > ofOne || ofSecond.maximum() > ofOne || all.maximum() != ofAll {
+		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
 	}
 }
 
 func TestReadWithoutASlotIsBusy(t *testing.T) {
 	for _, of := range []string{"policy", "process"} {
 		t.Run(of, func(t *testing.T) {
-			w := mini(t)
+			w := miniWorld(t)
 			o, p := Options{}, Policy{LoadTimeout: 50 * time.Millisecond, MaxLoads: 1}
 			if of == "process" {
 				o.MaxLoads = 1
 			}
-			x := w.hands(t, o)
+			x := w.manualClient(t, o)
 			rows := newTable(1, 2)
 			load, nextLoad := rows.pausing(t)
 			c := rowsOf(x.Client, p, load)
@@ -242,7 +242,7 @@ func TestReadWithoutASlotIsBusy(t *testing.T) {
 }
 
 func TestPanickedLoaderReleasesItsSlot(t *testing.T) {
-	h := mini(t).hands(t, Options{MaxLoads: 1}).Client
+	h := miniWorld(t).manualClient(t, Options{MaxLoads: 1}).Client
 	rows, calls := newTable(1), 0
 	c := rowsOf(h, Policy{MaxLoads: 1}, func(ctx context.Context, ids []int) (map[int]row, error) {
 		if calls++; calls < 3 {
@@ -259,8 +259,8 @@ func TestPanickedLoaderReleasesItsSlot(t *testing.T) {
 }
 
 func TestReadsAboveTheLimitAreRefused(t *testing.T) {
-	setUp := func(t *testing.T, p Policy, reads int) (*hands, *Cache[int, row], *table) {
-		x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true, ReadLimit: 20})
+	setUp := func(t *testing.T, p Policy, reads int) (*manualClient, *Cache[int, row], *table) {
+		x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true, ReadLimit: 20})
 		if x.reads.Limit() != 20 {
 			t.Errorf("the limit is %v, want 20", x.reads.Limit())
 		}
@@ -302,7 +302,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		p.StaleIfError = time.Minute
 		x, c, _ := setUp(t, p, 1)
 		mustGet(t, c, 1)
-		x.pass(p.TTL + time.Minute - 1)
+		x.advance(p.TTL + time.Minute - 1)
 		mustGet(t, c, 1)
 		found, err := c.GetMany(t.Context(), []int{1})
 		if diff := cmp.Diff(map[int]row{1: {1, 1}}, found); err != nil || diff != "" {
@@ -311,7 +311,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		if got := c.Stats(); got.StaleServed != 2 || got.LocalHits != 0 {
 			t.Errorf("%d stale served, %d local hits, want 2 and none", got.StaleServed, got.LocalHits)
 		}
-		x.pass(1)
+		x.advance(1)
 		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrBusy) {
 			t.Errorf("after StaleIfError: %v", err)
 		}
@@ -319,7 +319,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 	t.Run("without StaleIfError nothing is", func(t *testing.T) {
 		x, c, _ := setUp(t, localPolicy(), 1)
 		mustGet(t, c, 1)
-		x.pass(time.Hour)
+		x.advance(time.Hour)
 		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrBusy) {
 			t.Errorf("got %v", err)
 		}
@@ -328,11 +328,11 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 
 func TestReadLimitAllowsABurst(t *testing.T) {
 	for limit, want := range map[int]int{1: 1, 9: 1, 20: 2, 5000: 500} {
-		if got := mini(t).hands(t, Options{ReadLimit: limit}).reads.Burst(); got != want {
+		if got := miniWorld(t).manualClient(t, Options{ReadLimit: limit}).reads.Burst(); got != want {
 			t.Errorf("limit %d: %d at once, want %d", limit, got, want)
 		}
 	}
-	if mini(t).hands(t, Options{}).reads != nil {
+	if miniWorld(t).manualClient(t, Options{}).reads != nil {
 		t.Error("a limit without ReadLimit")
 	}
 }
@@ -341,7 +341,7 @@ func TestStaleIfError(t *testing.T) {
 	const stale = 10 * time.Minute
 	type setting struct {
 		w      *world
-		x      *hands
+		x      *manualClient
 		c      *Cache[int, row]
 		rows   *table
 		away   *outage
@@ -381,16 +381,16 @@ func TestStaleIfError(t *testing.T) {
 	for _, redisToo := range []bool{true, false} {
 		for _, test := range cases {
 			t.Run(fmt.Sprintf("%s, Redis away %v", test.name, redisToo), func(t *testing.T) {
-				w := mini(t)
+				w := miniWorld(t)
 				s := &setting{w: w, rows: newTable(1), away: new(outage)}
-				s.x = w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, s.away)
+				s.x = w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, s.away)
 				p := localPolicy()
 				p.StaleIfError = stale
 				if test.local != nil {
 					test.local(&p)
 				}
 				s.c = rowsOf(s.x.Client, p, s.rows.failingAfter(&s.broken))
-				ownHit(t, s.c, test.id)
+				localHit(t, s.c, test.id)
 				if test.before != nil {
 					test.before(t, s)
 				}
@@ -399,7 +399,7 @@ func TestStaleIfError(t *testing.T) {
 				if !redisToo {
 					w.expire(t, s.c.inside().nameOf(test.id))
 				}
-				s.x.pass(test.pass)
+				s.x.advance(test.pass)
 				r, err := s.c.Get(t.Context(), test.id)
 				many, errMany := s.c.GetMany(t.Context(), []int{test.id})
 				if test.served {
@@ -419,9 +419,9 @@ func TestStaleIfError(t *testing.T) {
 
 // Out of sync the end is that of MaxAge, whatever Fresh says.
 func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	away := new(outage)
-	x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20}, away)
 	p := localPolicy()
 	p.StaleIfError, p.Local.MaxAge = time.Minute, time.Second
 	var broken atomic.Bool
@@ -429,11 +429,11 @@ func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	broken.Store(true)
-	x.pass(time.Minute + time.Second - 1)
+	x.advance(time.Minute + time.Second - 1)
 	if r, err := c.Get(t.Context(), 1); err != nil || r.Version != 1 {
 		t.Errorf("got %v, %v", r, err)
 	}
-	x.pass(1)
+	x.advance(1)
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errDatabase) {
 		t.Errorf("got %v, want the loader's error", err)
 	}
@@ -442,8 +442,8 @@ func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 // Of several keys those that can be had are, and only a key that has nothing
 // leaves the error.
 func TestStaleIfErrorOfMany(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.StaleIfError = time.Hour
 	var broken atomic.Bool
@@ -454,7 +454,7 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 	for _, id := range []int{1, 2} {
 		w.expire(t, c.inside().nameOf(id))
 	}
-	x.pass(time.Hour)
+	x.advance(time.Hour)
 	want := map[int]row{1: {1, 1}, 2: {2, 1}}
 	got, err := c.GetMany(t.Context(), []int{1, 2})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -467,7 +467,7 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 }
 
 func TestDefaultLoadLimits(t *testing.T) {
-	x := mini(t).hands(t, Options{})
+	x := miniWorld(t).manualClient(t, Options{})
 	c := newCache(x.Client, Policy{Name: "p"}, strconv.Itoa, newTable().load)
 	if !x.slots.TryAcquire(64) || x.slots.TryAcquire(1) {
 		t.Error("not 64 loads of a process")

@@ -13,10 +13,10 @@ import (
 )
 
 func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
-	w := mini(t)
-	sent := new(tally)
+	w := miniWorld(t)
+	sent := new(commandCounter)
 	rows := newTable(1)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
@@ -53,42 +53,42 @@ func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 func TestLocalEntryLifetime(t *testing.T) {
 	const fresh, maxAge, negative = time.Hour, 3 * time.Second, 10 * time.Minute
 	cases := []struct {
-		name   string
-		alone  bool
-		inSync time.Duration // from the read on
-		suits  Criteria
-		id     int
-		want   time.Duration
+		name     string
+		alone    bool
+		inSync   time.Duration // from the read on
+		criteria Criteria
+		id       int
+		want     time.Duration
 	}{
-		{name: "to the end of Fresh where nobody else writes", alone: true, suits: everyCriterion, id: 1, want: fresh},
-		{name: "to the end of Negative if it says that there is none", alone: true, suits: everyCriterion, id: 9, want: negative},
-		{name: "to the end of Fresh in sync", inSync: 2 * fresh, suits: everyCriterion, id: 1, want: fresh},
-		{name: "to the end of the sync", inSync: time.Minute, suits: everyCriterion, id: 1, want: time.Minute},
-		{name: "for MaxAge out of sync", suits: everyCriterion, id: 1, want: maxAge},
-		{name: "for MaxAge if the sync ends before", inSync: time.Second, suits: everyCriterion, id: 1, want: maxAge},
-		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, suits: everyCriterion &^ RarelyChanged, id: 1, want: maxAge},
-		{name: "for MaxAge alone if it is not seldom changed", alone: true, suits: everyCriterion &^ RarelyChanged, id: 1, want: maxAge},
+		{name: "to the end of Fresh where nobody else writes", alone: true, criteria: allCriteria, id: 1, want: fresh},
+		{name: "to the end of Negative if it says that there is none", alone: true, criteria: allCriteria, id: 9, want: negative},
+		{name: "to the end of Fresh in sync", inSync: 2 * fresh, criteria: allCriteria, id: 1, want: fresh},
+		{name: "to the end of the sync", inSync: time.Minute, criteria: allCriteria, id: 1, want: time.Minute},
+		{name: "for MaxAge out of sync", criteria: allCriteria, id: 1, want: maxAge},
+		{name: "for MaxAge if the sync ends before", inSync: time.Second, criteria: allCriteria, id: 1, want: maxAge},
+		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
+		{name: "for MaxAge alone if it is not seldom changed", alone: true, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			w := mini(t)
-			x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: test.alone})
-			x.pass(time.Minute)
+			w := miniWorld(t)
+			x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: test.alone})
+			x.advance(time.Minute)
 			if !test.alone {
 				x.inSyncFor(test.inSync)
 			}
 			p := localPolicy()
-			p.Local.Criteria, p.Local.MaxAge = test.suits, maxAge
+			p.Local.Criteria, p.Local.MaxAge = test.criteria, maxAge
 			c := rowsOf(x.Client, p, newTable(1).load)
-			if ownHit(t, c, test.id) {
+			if localHit(t, c, test.id) {
 				t.Fatal("the first read was a local hit")
 			}
-			x.pass(test.want - 1)
-			if !ownHit(t, c, test.id) {
+			x.advance(test.want - 1)
+			if !localHit(t, c, test.id) {
 				t.Errorf("gone before %v", test.want)
 			}
-			x.pass(1)
-			if ownHit(t, c, test.id) {
+			x.advance(1)
+			if localHit(t, c, test.id) {
 				t.Errorf("served after %v", test.want)
 			}
 		})
@@ -98,8 +98,8 @@ func TestLocalEntryLifetime(t *testing.T) {
 // An entry counts from the moment at which Redis was asked, not from that of the
 // answer: what was invalidated in between it may not contain.
 func TestEntryAgeStartsBeforeItsRead(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
 	p.Local.MaxAge = time.Second
 	rows := newTable(1)
@@ -107,45 +107,45 @@ func TestEntryAgeStartsBeforeItsRead(t *testing.T) {
 	c := rowsOf(x.Client, p, load)
 	first := getLater(t.Context(), c, 1)
 	loading := nextLoad()
-	x.pass(900 * time.Millisecond)
+	x.advance(900 * time.Millisecond)
 	loading.end <- nil
 	receive(t, first)
-	if !ownHit(t, c, 1) {
+	if !localHit(t, c, 1) {
 		t.Error("the loaded value was not kept")
 	}
-	x.pass(100 * time.Millisecond)
-	if ownHit(t, c, 1) {
+	x.advance(100 * time.Millisecond)
+	if localHit(t, c, 1) {
 		t.Error("served more than MaxAge after its load began")
 	}
 }
 
 func TestLocalCacheNeedsRun(t *testing.T) {
-	w := mini(t)
-	h := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
+	w := miniWorld(t)
+	h := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
 	h.clock.start(true) // as NewHub leaves it
 	c := rowsOf(h, localPolicy(), newTable(1).load)
 	for range 3 {
-		if ownHit(t, c, 1) {
+		if localHit(t, c, 1) {
 			t.Fatal("a local hit before Run")
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- h.Run(ctx) }()
-	eventually(t, "a local hit while the hub runs", func() bool { return ownHit(t, c, 1) })
+	eventually(t, "a local hit while the hub runs", func() bool { return localHit(t, c, 1) })
 	stop()
 	if err := receive(t, done); err != nil {
 		t.Error(err)
 	}
-	if ownHit(t, c, 1) {
+	if localHit(t, c, 1) {
 		t.Error("a local hit after Run")
 	}
 }
 
 func TestLocalCacheNeedsBytesAndShare(t *testing.T) {
-	w := mini(t)
-	none := w.hands(t, Options{SingleProcess: true})
-	some := w.hands(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	none := w.manualClient(t, Options{SingleProcess: true})
+	some := w.manualClient(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
 	unshared := localPolicy()
 	unshared.Local.Share = 0
 	for name, c := range map[string]*Cache[int, row]{
@@ -153,7 +153,7 @@ func TestLocalCacheNeedsBytesAndShare(t *testing.T) {
 		"no share": rowsOf(some.Client, unshared, newTable(1).load),
 	} {
 		for range 3 {
-			if ownHit(t, c, 1) {
+			if localHit(t, c, 1) {
 				t.Errorf("%s: a local hit", name)
 			}
 		}
@@ -167,13 +167,13 @@ func TestOwnWritesAreVisibleAtOnce(t *testing.T) {
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
-			w := mini(t)
-			x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+			w := miniWorld(t)
+			x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			rows := newTable(1)
 			c := rowsOf(x.Client, localPolicy(), rows.load)
 			for _, id := range []int{1, 2} { // 2 is absent (A8)
-				ownHit(t, c, id)
-				if !ownHit(t, c, id) {
+				localHit(t, c, id)
+				if !localHit(t, c, id) {
 					t.Fatal("not kept")
 				}
 				r := rows.commit(id)
@@ -188,9 +188,9 @@ func TestOwnWritesAreVisibleAtOnce(t *testing.T) {
 
 // A15: the reply of Redis was on its way when the invalidation came.
 func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	late := &lateReply{held: make(chan chan struct{})}
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, late)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, late)
 	rows := newTable(1)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
@@ -212,9 +212,9 @@ func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
 
 // The same for what a load brings.
 func TestOvertakenLoadIsNotStoredLocally(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	away := new(outage)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	c := rowsOf(x.Client, localPolicy(), load)
@@ -234,13 +234,13 @@ func TestOvertakenLoadIsNotStoredLocally(t *testing.T) {
 }
 
 func TestOlderReplyDoesNotReplaceNewerEntry(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	entryOf := func(version int) *entry[*row] {
 		return &entry[*row]{v: &row{1, version}, until: int64(time.Hour), weight: 300}
 	}
 	early := c.inside().local.stamp(1)
-	x.pass(time.Second)
+	x.advance(time.Second)
 	c.inside().local.put(1, c.inside().local.stamp(1), entryOf(2))
 	c.inside().local.put(1, early, entryOf(1))
 	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 2 {
@@ -253,45 +253,45 @@ func TestOlderReplyDoesNotReplaceNewerEntry(t *testing.T) {
 }
 
 func TestOnlyHotKeysAreStoredLocallyWithoutHot(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Criteria &^= Hot
 	c := rowsOf(x.Client, p, newTable(1, 2).load)
 	for range 3 {
-		if ownHit(t, c, 1) {
+		if localHit(t, c, 1) {
 			t.Fatal("kept though nobody found it hot")
 		}
 	}
 	x.hot.add(c.inside().nameOf(1), hotEnough-1) // sampling may have counted some of the reads above
 	x.hot.add(c.inside().nameOf(1), 1)
-	ownHit(t, c, 1)
-	if !ownHit(t, c, 1) {
+	localHit(t, c, 1)
+	if !localHit(t, c, 1) {
 		t.Error("not kept though it is hot")
 	}
-	ownHit(t, c, 2)
-	if ownHit(t, c, 2) {
+	localHit(t, c, 2)
+	if localHit(t, c, 2) {
 		t.Error("another key is kept as well")
 	}
 }
 
 func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 	cases := []struct {
-		name  string
-		suits Criteria
-		bytes int // of the record
-		want  bool
+		name     string
+		criteria Criteria
+		bytes    int // of the record
+		want     bool
 	}{
-		{"up to 2 KB of any kind", everyCriterion &^ Small, smallBytes, true},
-		{"not above 2 KB", everyCriterion &^ Small, smallBytes + 1, false},
-		{"above 2 KB of a kind that is small as a whole", everyCriterion, smallBytes + 1, true},
-		{"not what is too big for Redis", everyCriterion, 16<<10 + 1, false},
+		{"up to 2 KB of any kind", allCriteria &^ Small, smallBytes, true},
+		{"not above 2 KB", allCriteria &^ Small, smallBytes + 1, false},
+		{"above 2 KB of a kind that is small as a whole", allCriteria, smallBytes + 1, true},
+		{"not what is too big for Redis", allCriteria, 16<<10 + 1, false},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			p := localPolicy()
-			p.Local.Criteria = test.suits
+			p.Local.Criteria = test.criteria
 			text := strings.Repeat("x", test.bytes-headerSize)
 			c := newCache(x.Client, p, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
 				return map[int]string{1: text}, nil
@@ -310,14 +310,14 @@ func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 
 func TestNewRejectsInvalidLocal(t *testing.T) {
 	cases := map[string][]Local{
-		"what may not be stale": {{Share: 0.1, Criteria: everyCriterion &^ MayBeStale}},
-		"a share above one":     {{Share: 1.1, Criteria: everyCriterion}},
-		"a negative share":      {{Share: -0.1, Criteria: everyCriterion}},
-		"shares above one":      {{Share: 0.6, Criteria: everyCriterion}, {Share: 0.5, Criteria: everyCriterion}},
+		"what may not be stale": {{Share: 0.1, Criteria: allCriteria &^ MayBeStale}},
+		"a share above one":     {{Share: 1.1, Criteria: allCriteria}},
+		"a negative share":      {{Share: -0.1, Criteria: allCriteria}},
+		"shares above one":      {{Share: 0.6, Criteria: allCriteria}, {Share: 0.5, Criteria: allCriteria}},
 	}
 	for name, locals := range cases {
 		t.Run(name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
+			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20})
 			defer func() {
 				if recover() == nil {
 					t.Error("New took it")
@@ -328,15 +328,15 @@ func TestNewRejectsInvalidLocal(t *testing.T) {
 			}
 		})
 	}
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20})
 	for i := range 10 {
-		rowsOf(x.Client, Policy{Name: "tenth" + strconv.Itoa(i), Local: Local{Share: 0.1, Criteria: everyCriterion}}, newTable().load)
+		rowsOf(x.Client, Policy{Name: "tenth" + strconv.Itoa(i), Local: Local{Share: 0.1, Criteria: allCriteria}}, newTable().load)
 	}
 }
 
 func TestLocalCacheIsBoundedByItsShare(t *testing.T) {
 	const bytes, share, n = 200_000, 0.25, 2000
-	x := mini(t).hands(t, Options{LocalBytes: bytes, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: bytes, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Share = share
 	text := strings.Repeat("x", 1000)
@@ -382,8 +382,8 @@ func TestLocalCacheIsBoundedByItsShare(t *testing.T) {
 }
 
 func TestSkipLocalObservesRemoteInvalidations(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
 	rows := newTable(1, 2)
 	c, there := rowsOf(x.Client, localPolicy(), rows.load), cacheOf(w.process(t), rows.load, Policy{})
 	read := func(ctx context.Context, id int) int {
@@ -417,22 +417,22 @@ func TestSkipLocalObservesRemoteInvalidations(t *testing.T) {
 // nobody else writes: another process's writes are not heard of without Redis.
 func TestLoadWithoutRedisIsStoredForMaxAge(t *testing.T) {
 	for _, id := range []int{1, 9} { // 9 is absent
-		w := mini(t)
+		w := miniWorld(t)
 		away := new(outage)
-		x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
+		x := w.manualClient(t, Options{LocalBytes: 1 << 20}, away)
 		x.inSyncFor(time.Hour)
 		p := localPolicy()
 		p.Local.MaxAge = time.Second
 		rows := newTable(1)
 		c := rowsOf(x.Client, p, rows.load)
 		away.on.Store(true)
-		ownHit(t, c, id)
-		x.pass(time.Second - 1)
-		if !ownHit(t, c, id) {
+		localHit(t, c, id)
+		x.advance(time.Second - 1)
+		if !localHit(t, c, id) {
 			t.Errorf("key %d: each read without Redis goes to the database", id)
 		}
-		x.pass(1)
-		if ownHit(t, c, id) {
+		x.advance(1)
+		if localHit(t, c, id) {
 			t.Errorf("key %d: kept for more than MaxAge", id)
 		}
 	}
@@ -440,8 +440,8 @@ func TestLoadWithoutRedisIsStoredForMaxAge(t *testing.T) {
 
 // A store that Redis refused says that somebody invalidated the key elsewhere.
 func TestRefusedStoreIsNotStoredLocally(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	c, there := rowsOf(x.Client, localPolicy(), load), cacheOf(w.process(t), rows.load, Policy{})
@@ -459,21 +459,21 @@ func TestRefusedStoreIsNotStoredLocally(t *testing.T) {
 }
 
 func TestRefreshReplacesTheLocalEntry(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.StaleTTL = time.Hour
 	var broken atomic.Bool
 	rows := newTable(1)
 	c := rowsOf(x.Client, p, rows.failingAfter(&broken))
 	mustGet(t, c, 1)
-	x.pass(p.TTL)
+	x.advance(p.TTL)
 	rows.commit(1)
 	if got := mustGet(t, c, 1); got.Version != 1 || c.Stats().LocalHits != 0 {
 		t.Errorf("got %v with %d local hits, want version 1 out of Redis", got, c.Stats().LocalHits)
 	}
 	x.Wait()
-	if !ownHit(t, c, 1) || mustGet(t, c, 1).Version != 2 {
+	if !localHit(t, c, 1) || mustGet(t, c, 1).Version != 2 {
 		t.Error("the refreshed value is not here")
 	}
 }
@@ -481,8 +481,8 @@ func TestRefreshReplacesTheLocalEntry(t *testing.T) {
 // Who has to read again, because the load that it joined failed, keeps what it
 // then loads: since when it may be kept is counted from that load.
 func TestValueOfASecondReaderIsStored(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	c := rowsOf(x.Client, localPolicy(), load)
@@ -490,22 +490,22 @@ func TestValueOfASecondReaderIsStored(t *testing.T) {
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	later := getLater(t.Context(), c, 1)
-	waiting(t, c, 1)
+	awaitWaits(t, c, 1)
 	p.end <- errDatabase
 	receive(t, first)
 	nextLoad().end <- nil
 	receive(t, later)
-	if !ownHit(t, c, 1) {
+	if !localHit(t, c, 1) {
 		t.Error("not kept")
 	}
 }
 
 // What hands out pointers answers what copies say, and copies nothing of what is here.
 func TestRefsPointIntoLocalMemory(t *testing.T) {
-	w := mini(t)
-	sent := new(tally)
+	w := miniWorld(t)
+	sent := new(commandCounter)
 	rows := newTable(1, 2, 3)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	ctx := t.Context()
 	remote, err := c.Refs(ctx, []int{1, 9, 2, 1})

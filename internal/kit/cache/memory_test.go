@@ -11,27 +11,27 @@ import (
 )
 
 // nearbyOf keeps texts by number.
-func nearbyOf(h *Client, l Local) *Memory[int, string] {
+func memoryOf(h *Client, l Local) *Memory[int, string] {
 	return NewMemory[int, string](h, Policy{Name: "near", TTL: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
 }
 
-var wholeMemory = Local{Share: 1, Criteria: everyCriterion}
+var wholeMemory = Local{Share: 1, Criteria: allCriteria}
 
 // well is where nearby values come from.
-type well struct {
+type memorySource struct {
 	text   string
-	life   time.Duration
+	ttl    time.Duration
 	remote bool
 	err    error
 	calls  int
 }
 
-func (w *well) load(context.Context) (Loaded[string], error) {
+func (w *memorySource) load(context.Context) (Loaded[string], error) {
 	w.calls++
-	return Loaded[string]{w.text, w.life, w.remote}, w.err
+	return Loaded[string]{w.text, w.ttl, w.remote}, w.err
 }
 
-func wantNear(t *testing.T, what string, n *Memory[int, string], from *well, want string) {
+func wantMemory(t *testing.T, what string, n *Memory[int, string], from *memorySource, want string) {
 	t.Helper()
 	got, err := n.Get(t.Context(), 1, from.load)
 	if err != nil || got != want {
@@ -40,10 +40,10 @@ func wantNear(t *testing.T, what string, n *Memory[int, string], from *well, wan
 }
 
 func TestMemoryHitDoesNotLoad(t *testing.T) {
-	x := mini(t).connected(t, new(wire), Options{})
-	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
+	x := miniWorld(t).connected(t, new(wire), Options{})
+	n, from := memoryOf(x.Client, wholeMemory), &memorySource{text: "a", ttl: time.Minute}
 	for range 3 {
-		wantNear(t, "in sync", n, from, "a")
+		wantMemory(t, "in sync", n, from, "a")
 	}
 	if from.calls != 1 {
 		t.Errorf("%d loads, want one", from.calls)
@@ -61,11 +61,11 @@ func TestMemoryHitDoesNotLoad(t *testing.T) {
 
 // What Redis had is a hit, as it is one of a cache.
 func TestMemoryCountsRemoteLoadsAsHits(t *testing.T) {
-	x := mini(t).connected(t, new(wire), Options{})
-	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", remote: true}
-	wantNear(t, "from Redis", n, from, "a")
+	x := miniWorld(t).connected(t, new(wire), Options{})
+	n, from := memoryOf(x.Client, wholeMemory), &memorySource{text: "a", remote: true}
+	wantMemory(t, "from Redis", n, from, "a")
 	from.remote = false
-	wantNear(t, "from elsewhere", n, from, "a")
+	wantMemory(t, "from elsewhere", n, from, "a")
 	from.remote, from.err = true, errors.New("away")
 	_, _ = n.Get(t.Context(), 1, from.load)
 	if s := n.Stats(); s.Hits != 1 || s.Misses != 2 {
@@ -75,34 +75,34 @@ func TestMemoryCountsRemoteLoadsAsHits(t *testing.T) {
 
 func TestMemoryEntryLifetime(t *testing.T) {
 	cases := []struct {
-		name   string
-		life   time.Duration // that load says
-		inSync time.Duration
-		suits  Criteria
-		maxAge time.Duration // of the policy; 0: its default
-		want   time.Duration
+		name     string
+		life     time.Duration // that load says
+		inSync   time.Duration
+		criteria Criteria
+		maxAge   time.Duration // of the policy; 0: its default
+		want     time.Duration
 	}{
-		{name: "for the life that load says", life: time.Minute, inSync: 2 * time.Hour, suits: everyCriterion, want: time.Minute},
-		{name: "to the end of Fresh at most", life: 3 * time.Hour, inSync: 2 * time.Hour, suits: everyCriterion, want: time.Hour},
-		{name: "to the end of the sync", life: time.Minute, inSync: 10 * time.Second, suits: everyCriterion, want: 10 * time.Second},
-		{name: "for MaxAge out of sync", life: time.Minute, suits: everyCriterion, maxAge: 500 * time.Millisecond, want: 500 * time.Millisecond},
-		{name: "for MaxAge if it is not seldom changed", life: time.Minute, inSync: time.Hour, suits: everyCriterion &^ RarelyChanged, want: time.Second},
+		{name: "for the life that load says", life: time.Minute, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Minute},
+		{name: "to the end of Fresh at most", life: 3 * time.Hour, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Hour},
+		{name: "to the end of the sync", life: time.Minute, inSync: 10 * time.Second, criteria: allCriteria, want: 10 * time.Second},
+		{name: "for MaxAge out of sync", life: time.Minute, criteria: allCriteria, maxAge: 500 * time.Millisecond, want: 500 * time.Millisecond},
+		{name: "for MaxAge if it is not seldom changed", life: time.Minute, inSync: time.Hour, criteria: allCriteria &^ RarelyChanged, want: time.Second},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
+			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20})
 			x.inSyncFor(test.inSync)
 			if test.maxAge > 0 { // its policy trusts a sync for so much less than the hub
 				x.inSyncFor(test.inSync + x.maxAge - test.maxAge)
 			}
-			n := nearbyOf(x.Client, Local{Share: 1, Criteria: test.suits, MaxAge: test.maxAge})
-			from := &well{text: "a", life: test.life}
-			wantNear(t, "at first", n, from, "a")
+			n := memoryOf(x.Client, Local{Share: 1, Criteria: test.criteria, MaxAge: test.maxAge})
+			from := &memorySource{text: "a", ttl: test.life}
+			wantMemory(t, "at first", n, from, "a")
 			from.text = "b"
-			x.pass(test.want - 1)
-			wantNear(t, "just before its end", n, from, "a")
-			x.pass(1)
-			wantNear(t, "at its end", n, from, "b")
+			x.advance(test.want - 1)
+			wantMemory(t, "just before its end", n, from, "a")
+			x.advance(1)
+			wantMemory(t, "at its end", n, from, "b")
 		})
 	}
 }
@@ -110,15 +110,15 @@ func TestMemoryEntryLifetime(t *testing.T) {
 func TestMemoryDoesNotStore(t *testing.T) {
 	cases := []struct {
 		name string
-		from well
+		from memorySource
 	}{
-		{"an error", well{text: "half", life: time.Minute, err: errDatabase}},
-		{"what has no life", well{text: "a"}},
-		{"what ended before it was read", well{text: "a", life: -time.Second}},
+		{"an error", memorySource{text: "half", ttl: time.Minute, err: errDatabase}},
+		{"what has no life", memorySource{text: "a"}},
+		{"what ended before it was read", memorySource{text: "a", ttl: -time.Second}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			n, from := nearbyOf(mini(t).connected(t, new(wire), Options{}).Client, wholeMemory), test.from
+			n, from := memoryOf(miniWorld(t).connected(t, new(wire), Options{}).Client, wholeMemory), test.from
 			for range 2 {
 				if got, err := n.Get(t.Context(), 1, from.load); !errors.Is(err, from.err) || got != from.text {
 					t.Errorf("got %q, %v, want what load returned", got, err)
@@ -133,17 +133,17 @@ func TestMemoryDoesNotStore(t *testing.T) {
 
 func TestMemoryWithoutBytesAlwaysLoads(t *testing.T) {
 	on := new(wire)
-	x := mini(t).hands(t, Options{Bus: on.port()})
-	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
-	wantNear(t, "at first", n, from, "a")
-	wantNear(t, "again", n, from, "a")
+	x := miniWorld(t).manualClient(t, Options{Bus: on.port()})
+	n, from := memoryOf(x.Client, wholeMemory), &memorySource{text: "a", ttl: time.Minute}
+	wantMemory(t, "at first", n, from, "a")
+	wantMemory(t, "again", n, from, "a")
 	if from.calls != 2 {
 		t.Errorf("%d loads, want 2", from.calls)
 	}
 	if err := n.Invalidate(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
-	if got := on.words(t); len(got) != 1 {
+	if got := on.messages(t); len(got) != 1 {
 		t.Errorf("%d words, want the others to hear of it all the same", len(got))
 	}
 	n.receive([]string{"1", "?"})
@@ -159,20 +159,20 @@ func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 			}
 		},
 		"of another process": func(t *testing.T, x connected, _ *Memory[int, string]) {
-			x.hear(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["1"]}`)})
+			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["1"]}`)})
 		},
 		"of keys that cannot be parsed": func(t *testing.T, x connected, _ *Memory[int, string]) {
-			x.hear(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["one"]}`)})
+			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["one"]}`)})
 		},
 		"of all, by a reset": func(t *testing.T, x connected, _ *Memory[int, string]) {
-			x.follower.Reset(t.Context(), "test")
+			x.observer.Reset(t.Context(), "test")
 			x.inSyncSince(0)
 		},
 	}
 	for name, forget := range forget {
 		t.Run(name, func(t *testing.T) {
-			x := mini(t).connected(t, new(wire), Options{})
-			n := nearbyOf(x.Client, wholeMemory)
+			x := miniWorld(t).connected(t, new(wire), Options{})
+			n := memoryOf(x.Client, wholeMemory)
 			got, err := n.Get(t.Context(), 1, func(context.Context) (Loaded[string], error) {
 				forget(t, x, n) // after it was read, before it is kept
 				return Loaded[string]{Value: "old", Life: time.Minute}, nil
@@ -180,18 +180,18 @@ func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 			if err != nil || got != "old" {
 				t.Fatal(got, err)
 			}
-			wantNear(t, "after it", n, &well{text: "new", life: time.Minute}, "new")
+			wantMemory(t, "after it", n, &memorySource{text: "new", ttl: time.Minute}, "new")
 		})
 	}
 }
 
 func TestMemoryInvalidateReachesOtherProcesses(t *testing.T) {
-	w, on := mini(t), new(wire)
+	w, on := miniWorld(t), new(wire)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
-	here, there := nearbyOf(one.Client, wholeMemory), nearbyOf(two.Client, wholeMemory)
-	from := &well{text: "a", life: time.Minute}
-	wantNear(t, "at first", there, from, "a")
-	kept := &well{text: "kept", life: time.Minute}
+	here, there := memoryOf(one.Client, wholeMemory), memoryOf(two.Client, wholeMemory)
+	from := &memorySource{text: "a", ttl: time.Minute}
+	wantMemory(t, "at first", there, from, "a")
+	kept := &memorySource{text: "kept", ttl: time.Minute}
 	if _, err := there.Get(t.Context(), 2, kept.load); err != nil {
 		t.Fatal(err)
 	}
@@ -199,14 +199,14 @@ func TestMemoryInvalidateReachesOtherProcesses(t *testing.T) {
 	if err := here.Invalidate(t.Context(), 1, 3); err != nil {
 		t.Fatal(err)
 	}
-	wantNear(t, "before it is heard", there, from, "a")
+	wantMemory(t, "before it is heard", there, from, "a")
 	two.deliver(t.Context())
-	wantNear(t, "once it is heard", there, from, "b")
+	wantMemory(t, "once it is heard", there, from, "b")
 	if _, err := there.Get(t.Context(), 2, kept.load); err != nil || kept.calls != 1 {
 		t.Errorf("another key was loaded %d times, want once; %v", kept.calls, err)
 	}
 	want := []busMessage{{From: one.id, Policy: "near", Keys: []string{"1", "3"}}}
-	if diff := cmp.Diff(want, on.words(t)); diff != "" {
+	if diff := cmp.Diff(want, on.messages(t)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -27,7 +27,7 @@ func flood(t *testing.T, c *Cache[int, row], rows *table) {
 }
 
 func TestPinnedKeysSurviveAFlood(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 20_000, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 20_000, SingleProcess: true})
 	rows := newTable()
 	var ids []int
 	for id := range 40 {
@@ -55,7 +55,7 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 	if got := here(); got != len(ids) {
 		t.Errorf("%d of %d pinned keys survived", got, len(ids))
 	}
-	x.pass(31 * time.Minute)
+	x.advance(31 * time.Minute)
 	c.inside().maintain(t.Context())
 	for _, id := range ids {
 		mustGet(t, c, id)
@@ -74,7 +74,7 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 // A pin is a promise that a key is here: it holds for kinds of which only hot
 // keys are, and after an invalidation.
 func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Criteria &^= Hot
 	rows := newTable(1)
@@ -83,13 +83,13 @@ func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 	if err := c.Pin(t.Context(), until, 1); err != nil {
 		t.Fatal(err)
 	}
-	if !ownHit(t, c, 1) {
+	if !localHit(t, c, 1) {
 		t.Error("not here after Pin")
 	}
 	if err := c.Pin(t.Context(), until.Add(-20*time.Minute), 1); err != nil { // the later end counts
 		t.Fatal(err)
 	}
-	x.pass(15 * time.Minute)
+	x.advance(15 * time.Minute)
 	rows.commit(1)
 	mustInvalidate(t, c, 1)
 	c.inside().maintain(t.Context())
@@ -105,7 +105,7 @@ func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 
 // Where an entry is good for MaxAge only, it is read anew each time.
 func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Criteria &^= RarelyChanged
 	p.Local.MaxAge = 10 * time.Second
@@ -114,7 +114,7 @@ func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 30 {
-		x.pass(maintainEvery)
+		x.advance(maintainEvery)
 		if _, _, ok := c.inside().local.get(1); !ok {
 			t.Fatal("gone between two looks")
 		}
@@ -126,7 +126,7 @@ func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
 }
 
 func TestPinWithoutLocalCacheFillsRedis(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1, 2)
 	c := rowsOf(w.process(t), Policy{}, rows.load)
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1, 2); err != nil {

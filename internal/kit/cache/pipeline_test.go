@@ -12,7 +12,7 @@ import (
 func TestPipelineIsOneRoundTrip(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
-		rows, sent := newTable(1, 2), new(tally)
+		rows, sent := newTable(1, 2), new(commandCounter)
 		client := w.process(t, sent)
 		c := rowsOf(client, Policy{}, rows.load)
 		l := newLists(1, Entry{"1", 1}, Entry{"2", 2}, Entry{"3", 3})

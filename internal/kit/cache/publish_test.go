@@ -32,11 +32,11 @@ func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 				if err := x.world.rdb.Set(t.Context(), rowsTable.generation, "7", 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				mustChange(t, rowsTable)
+				mustInvalidateTable(t, rowsTable)
 			},
 			func() string { return strconv.FormatBool(len(raw(rowsTable.generation)) > 1) }, "true",
 		},
-		{"ForgetAll", func(t *testing.T) { mustForgetAll(t, x.one.Client) }, func() string {
+		{"ForgetAll", func(t *testing.T) { mustInvalidateAll(t, x.one.Client) }, func() string {
 			return strconv.FormatBool(raw(x.one.root+"cache-epoch") != "")
 		}, "true"},
 	}
@@ -59,8 +59,8 @@ var errNoBus = errors.New("the bus is away")
 func TestFailedPublishIsAnError(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
-	near := nearbyOf(x.one.Client, Local{})
-	deeds := map[string]func() error{
+	near := memoryOf(x.one.Client, Local{})
+	operations := map[string]func() error{
 		"Invalidate":        func() error { return x.here.Invalidate(t.Context(), 1) },
 		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(maxPublishedKeys+1))...) },
 		"Put":               func() error { _, err := x.here.Put(t.Context(), 1, row{1, 2}); return err },
@@ -68,7 +68,7 @@ func TestFailedPublishIsAnError(t *testing.T) {
 		"Nearby.Invalidate": func() error { return near.Invalidate(t.Context(), 1) },
 		"ForgetAll":         func() error { return x.one.InvalidateAll(t.Context()) },
 	}
-	for name, do := range deeds {
+	for name, do := range operations {
 		t.Run(name, func(t *testing.T) {
 			mustGet(t, x.here, 1)
 			x.wire.before = func([]eventbus.Message) error { return errNoBus }
@@ -79,7 +79,7 @@ func TestFailedPublishIsAnError(t *testing.T) {
 			if err := do(); err != nil {
 				t.Errorf("repeated: %v", err)
 			}
-			if messages := x.two.take(); len(messages) == 0 {
+			if messages := x.two.drain(); len(messages) == 0 {
 				t.Error("the repetition told nobody")
 			}
 		})
@@ -96,7 +96,7 @@ func numbers(n int) iter.Seq[int] {
 	}
 }
 
-func mustForgetAll(t *testing.T, h *Client) {
+func mustInvalidateAll(t *testing.T, h *Client) {
 	t.Helper()
 	if err := h.InvalidateAll(t.Context()); err != nil {
 		t.Fatal(err)

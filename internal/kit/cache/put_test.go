@@ -33,8 +33,8 @@ func TestPut(t *testing.T) {
 		{"a load that began before a Put is not stored after it", putOvertakesALoad},
 		{"a refresh that began before a Put is not stored after it", putOvertakesARefresh},
 		{"a key that was put may be invalidated, and a late older Put does not bring it back", latePutAfterInvalidate},
-		{"a value too big, or without a version, is invalidated", unkeepableIsInvalidated},
-		{"what was put lives as long as what was loaded", putHasALife},
+		{"a value too big, or without a version, is invalidated", unstorableIsInvalidated},
+		{"what was put lives as long as what was loaded", putSetsTTLs},
 		{"a new version costs its readers no load", putSparesTheLoad},
 		{"of many values the newer ones stay, and what cannot be kept is removed", putMany},
 	}
@@ -171,10 +171,10 @@ func putOvertakesARefresh(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	p := Policy{TTL: time.Minute, StaleTTL: time.Hour, Jitter: -1}
-	x := w.hands(t, Options{})
+	x := w.manualClient(t, Options{})
 	here, there := rowsOf(x.Client, p, load), rowsOf(w.process(t), p, rows.load)
 	mustGet(t, there, 1)
-	x.pass(2 * time.Minute)
+	x.advance(2 * time.Minute)
 	mustGet(t, here, 1)
 	refresh := nextLoad() // has read version 1
 	if !mustPut(t, there, rows.commit(1)) {
@@ -211,7 +211,7 @@ func latePutAfterInvalidate(t *testing.T, w *world) {
 	}
 }
 
-func unkeepableIsInvalidated(t *testing.T, w *world) {
+func unstorableIsInvalidated(t *testing.T, w *world) {
 	h := w.process(t)
 	type text struct {
 		Version int
@@ -246,7 +246,7 @@ func unkeepableIsInvalidated(t *testing.T, w *world) {
 	}
 }
 
-func putHasALife(t *testing.T, w *world) {
+func putSetsTTLs(t *testing.T, w *world) {
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{TTL: time.Hour, StaleTTL: time.Hour, Jitter: -1}, rows.load)
 	mustGet(t, c, 1)
@@ -319,15 +319,15 @@ func putMany(t *testing.T, w *world) {
 }
 
 func TestFailedPutStillDropsTheLocalEntry(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	away := new(outage)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
+	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
 	rows := newTable(1)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	r := rows.commit(1)
-	if kept, err := c.Put(t.Context(), 1, r); kept || !errors.Is(err, errAway) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
+	if kept, err := c.Put(t.Context(), 1, r); kept || !errors.Is(err, errOutage) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
 		t.Errorf("kept %v, %v", kept, err)
 	}
 	if got := mustGet(t, c, 1); got != r {
@@ -340,7 +340,7 @@ func TestFailedPutStillDropsTheLocalEntry(t *testing.T) {
 
 // The request that a write belongs to may be gone when its commit is not.
 func TestWritesDoNotEndWithTheirRequest(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{}, rows.load)
 	gone, leave := context.WithCancel(t.Context())

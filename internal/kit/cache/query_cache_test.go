@@ -12,12 +12,12 @@ import (
 )
 
 // shelf is a query's arguments: the rows from a version on.
-type shelf struct{ From, Limit int }
+type query struct{ From, Limit int }
 
-func (s shelf) text() string { return fmt.Sprintf("rows from %d limit %d", s.From, s.Limit) }
+func (s query) text() string { return fmt.Sprintf("rows from %d limit %d", s.From, s.Limit) }
 
 // list reads the ids of a shelf from the table.
-func (t *table) list(_ context.Context, s shelf) ([]int, error) {
+func (t *table) list(_ context.Context, s query) ([]int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls = append(t.calls, []int{s.From, s.Limit})
@@ -31,12 +31,12 @@ func (t *table) list(_ context.Context, s shelf) ([]int, error) {
 	return ids[:min(len(ids), s.Limit)], nil
 }
 
-func queriesOf(h *Client, load func(context.Context, shelf) ([]int, error)) (*Table, *QueryCache[shelf, int]) {
+func queriesOf(h *Client, load func(context.Context, query) ([]int, error)) (*Table, *QueryCache[query, int]) {
 	t := h.Table("rows")
-	return t, NewQueryCache(t, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
+	return t, NewQueryCache(t, Policy{Name: "list"}.withTestTimes(), query.text, load)
 }
 
-func mustList(t *testing.T, q *QueryCache[shelf, int], s shelf, want ...int) {
+func mustList(t *testing.T, q *QueryCache[query, int], s query, want ...int) {
 	t.Helper()
 	got, err := q.Get(t.Context(), s)
 	if err != nil {
@@ -47,7 +47,7 @@ func mustList(t *testing.T, q *QueryCache[shelf, int], s shelf, want ...int) {
 	}
 }
 
-func mustChange(t *testing.T, table *Table) {
+func mustInvalidateTable(t *testing.T, table *Table) {
 	t.Helper()
 	if err := table.Invalidate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestQueryCache(t *testing.T) {
 		{"a reader after a write does not rely on a list that is being read since before", readerAfterWriteReads},
 		{"a lost counter ends all lists", lostCounterEndsLists},
 		{"a record from another generation never counts, larger or smaller", otherGenerationIsNone},
-		{"arguments are told apart, an empty list is kept", argumentsAreToldApart},
-		{"every key of a table has one slot, and a life but for the counter", listsHaveLives},
+		{"arguments are told apart, an empty list is kept", argumentsAreDistinguished},
+		{"every key of a table has one slot, and a life but for the counter", listKeysHaveTTLs},
 		{"a list costs one round trip", listCostsOneRoundTrip},
 		{"so do many, which are loaded together and end with a write", manyListsCostOneRoundTrip},
 	}
@@ -81,22 +81,22 @@ func listIsReadOnce(t *testing.T, w *world) {
 	here, lists := queriesOf(w.process(t), rows.list)
 	_, elsewhere := queriesOf(w.process(t), rows.list)
 	for range 2 {
-		mustList(t, lists, shelf{1, 10}, 1, 2, 3)
-		mustList(t, elsewhere, shelf{1, 10}, 1, 2, 3)
+		mustList(t, lists, query{1, 10}, 1, 2, 3)
+		mustList(t, elsewhere, query{1, 10}, 1, 2, 3)
 	}
 	rows.commit(4)
-	mustChange(t, here)
-	mustList(t, elsewhere, shelf{1, 10}, 1, 2, 3, 4)
-	mustList(t, lists, shelf{1, 10}, 1, 2, 3, 4)
+	mustInvalidateTable(t, here)
+	mustList(t, elsewhere, query{1, 10}, 1, 2, 3, 4)
+	mustList(t, lists, query{1, 10}, 1, 2, 3, 4)
 	if got := len(rows.loads()); got != 2 {
 		t.Errorf("%d queries, want one before and one after the write", got)
 	}
 }
 
 // pausingList is a query that waits between its reading and its answer.
-func pausingList(t *testing.T, rows *table) (load func(context.Context, shelf) ([]int, error), next func() chan struct{}) {
+func pausingList(t *testing.T, rows *table) (load func(context.Context, query) ([]int, error), next func() chan struct{}) {
 	loads := make(chan chan struct{})
-	load = func(ctx context.Context, s shelf) ([]int, error) {
+	load = func(ctx context.Context, s query) ([]int, error) {
 		ids, err := rows.list(ctx, s)
 		end := make(chan struct{})
 		select {
@@ -109,16 +109,16 @@ func pausingList(t *testing.T, rows *table) (load func(context.Context, shelf) (
 	return load, func() chan struct{} { return receive(t, loads) }
 }
 
-type listed struct {
+type listResult struct {
 	ids []int
 	err error
 }
 
-func listLater(ctx context.Context, q *QueryCache[shelf, int], s shelf) <-chan listed {
-	done := make(chan listed, 1)
+func listLater(ctx context.Context, q *QueryCache[query, int], s query) <-chan listResult {
+	done := make(chan listResult, 1)
 	go func() {
 		ids, err := q.Get(ctx, s)
-		done <- listed{ids, err}
+		done <- listResult{ids, err}
 	}()
 	return done
 }
@@ -128,15 +128,15 @@ func overtakenListDoesNotCount(t *testing.T, w *world) {
 	load, next := pausingList(t, rows)
 	_, slow := queriesOf(w.process(t), load)
 	there, quick := queriesOf(w.process(t), rows.list)
-	first := listLater(t.Context(), slow, shelf{0, 10})
+	first := listLater(t.Context(), slow, query{0, 10})
 	end := next()
 	rows.commit(2)
-	mustChange(t, there)
+	mustInvalidateTable(t, there)
 	close(end)
 	if got := receive(t, first); got.err != nil || len(got.ids) != 1 {
 		t.Errorf("the overtaken reader got %v, want what it read", got)
 	}
-	mustList(t, quick, shelf{0, 10}, 1, 2)
+	mustList(t, quick, query{0, 10}, 1, 2)
 }
 
 func readerAfterWriteReads(t *testing.T, w *world) {
@@ -144,11 +144,11 @@ func readerAfterWriteReads(t *testing.T, w *world) {
 	load, next := pausingList(t, rows)
 	_, slow := queriesOf(w.process(t), load)
 	there, quick := queriesOf(w.process(t), rows.list)
-	first := listLater(t.Context(), slow, shelf{0, 10})
+	first := listLater(t.Context(), slow, query{0, 10})
 	end := next()
 	rows.commit(2)
-	mustChange(t, there)
-	second := listLater(t.Context(), quick, shelf{0, 10})
+	mustInvalidateTable(t, there)
+	second := listLater(t.Context(), quick, query{0, 10})
 	eventually(t, "the second reader waits", func() bool { return quick.lists.Stats().Waits == 1 })
 	close(end)
 	receive(t, first)
@@ -156,7 +156,7 @@ func readerAfterWriteReads(t *testing.T, w *world) {
 		t.Errorf("got %v, want both rows", got)
 	}
 	before := len(rows.loads())
-	mustList(t, quick, shelf{0, 10}, 1, 2)
+	mustList(t, quick, query{0, 10}, 1, 2)
 	if got := len(rows.loads()); got != before {
 		t.Error("the second reader's list was not kept")
 	}
@@ -165,15 +165,15 @@ func readerAfterWriteReads(t *testing.T, w *world) {
 func lostCounterEndsLists(t *testing.T, w *world) {
 	rows := newTable(1)
 	table, lists := queriesOf(w.process(t), rows.list)
-	mustChange(t, table)
-	mustList(t, lists, shelf{0, 10}, 1)
+	mustInvalidateTable(t, table)
+	mustList(t, lists, query{0, 10}, 1)
 	rows.commit(2) // and its Changed is lost with the counter
 	if err := w.rdb.Del(t.Context(), table.generation).Err(); err != nil {
 		t.Fatal(err)
 	}
-	mustList(t, lists, shelf{0, 10}, 1, 2)
-	mustChange(t, table)
-	mustList(t, lists, shelf{0, 10}, 1, 2)
+	mustList(t, lists, query{0, 10}, 1, 2)
+	mustInvalidateTable(t, table)
+	mustList(t, lists, query{0, 10}, 1, 2)
 }
 
 func otherGenerationIsNone(t *testing.T, w *world) {
@@ -181,41 +181,41 @@ func otherGenerationIsNone(t *testing.T, w *world) {
 		rows := newTable(1)
 		w := w.world(t)
 		table, lists := queriesOf(w.process(t), rows.list)
-		mustList(t, lists, shelf{0, 10}, 1)
+		mustList(t, lists, query{0, 10}, 1)
 		if err := w.rdb.IncrBy(t.Context(), table.generation, by).Err(); err != nil {
 			t.Fatal(err)
 		}
 		rows.commit(2)
-		mustList(t, lists, shelf{0, 10}, 1, 2)
+		mustList(t, lists, query{0, 10}, 1, 2)
 	}
 }
 
-func argumentsAreToldApart(t *testing.T, w *world) {
+func argumentsAreDistinguished(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3)
 	_, lists := queriesOf(w.process(t), rows.list)
 	for range 2 {
-		mustList(t, lists, shelf{1, 10}, 1, 2, 3)
-		mustList(t, lists, shelf{1, 2}, 1, 2)
-		mustList(t, lists, shelf{3, 10}, 3)
-		if got, err := lists.Get(t.Context(), shelf{9, 10}); err != nil || len(got) != 0 {
+		mustList(t, lists, query{1, 10}, 1, 2, 3)
+		mustList(t, lists, query{1, 2}, 1, 2)
+		mustList(t, lists, query{3, 10}, 3)
+		if got, err := lists.Get(t.Context(), query{9, 10}); err != nil || len(got) != 0 {
 			t.Errorf("got %v, %v, want an empty list", got, err)
 		}
 	}
 	if got := len(rows.loads()); got != 4 {
 		t.Errorf("%d queries, want 4", got)
 	}
-	load := func(context.Context, shelf) ([]int, error) { return nil, errDatabase }
+	load := func(context.Context, query) ([]int, error) { return nil, errDatabase }
 	_, broken := queriesOf(w.world(t).process(t), load)
-	if _, err := broken.Get(t.Context(), shelf{}); !errors.Is(err, errDatabase) {
+	if _, err := broken.Get(t.Context(), query{}); !errors.Is(err, errDatabase) {
 		t.Errorf("got %v, want the database's error", err)
 	}
 }
 
-func listsHaveLives(t *testing.T, w *world) {
+func listKeysHaveTTLs(t *testing.T, w *world) {
 	rows := newTable(1)
 	table, lists := queriesOf(w.process(t), rows.list)
-	mustChange(t, table)
-	mustList(t, lists, shelf{0, 10}, 1)
+	mustInvalidateTable(t, table)
+	mustList(t, lists, query{0, 10}, 1)
 	names := w.names(t)
 	if len(names) != 2 {
 		t.Errorf("keys %q, want a list and the counter", names)
@@ -230,11 +230,11 @@ func listsHaveLives(t *testing.T, w *world) {
 
 func listCostsOneRoundTrip(t *testing.T, w *world) {
 	rows := newTable(1)
-	sent := new(tally)
+	sent := new(commandCounter)
 	_, lists := queriesOf(w.process(t, sent), rows.list)
-	mustList(t, lists, shelf{0, 10}, 1)
+	mustList(t, lists, query{0, 10}, 1)
 	sent.reset()
-	mustList(t, lists, shelf{0, 10}, 1)
+	mustList(t, lists, query{0, 10}, 1)
 	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -243,9 +243,9 @@ func listCostsOneRoundTrip(t *testing.T, w *world) {
 func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3)
 	calls := 0
-	load := func(ctx context.Context, all []shelf) (map[shelf][]int, error) {
+	load := func(ctx context.Context, all []query) (map[query][]int, error) {
 		calls++
-		found := map[shelf][]int{}
+		found := map[query][]int{}
 		for _, s := range all {
 			list, err := rows.list(ctx, s)
 			if err != nil {
@@ -257,13 +257,13 @@ func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 		}
 		return found, nil
 	}
-	sent := new(tally)
+	sent := new(commandCounter)
 	table := w.process(t, sent).Table("rows")
-	lists := NewBatchQueryCache(table, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
-	want := map[shelf][]int{{1, 10}: {1, 2, 3}, {2, 1}: {2}, {9, 10}: nil}
+	lists := NewBatchQueryCache(table, Policy{Name: "list"}.withTestTimes(), query.text, load)
+	want := map[query][]int{{1, 10}: {1, 2, 3}, {2, 1}: {2}, {9, 10}: nil}
 	for range 3 {
 		sent.reset()
-		got, err := lists.GetMany(t.Context(), []shelf{{1, 10}, {2, 1}, {9, 10}, {1, 10}})
+		got, err := lists.GetMany(t.Context(), []query{{1, 10}, {2, 1}, {9, 10}, {1, 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,11 +274,11 @@ func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want || calls != 1 {
 		t.Errorf("%s, want %s; %d loads, want 1", got, want, calls)
 	}
-	mustList(t, lists, shelf{2, 1}, 2) // alone, it is the same list
+	mustList(t, lists, query{2, 1}, 2) // alone, it is the same list
 	rows.commit(4)
-	mustChange(t, table)
-	want[shelf{1, 10}] = []int{1, 2, 3, 4}
-	got, err := lists.GetMany(t.Context(), []shelf{{1, 10}, {2, 1}, {9, 10}})
+	mustInvalidateTable(t, table)
+	want[query{1, 10}] = []int{1, 2, 3, 4}
+	got, err := lists.GetMany(t.Context(), []query{{1, 10}, {2, 1}, {9, 10}})
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -296,14 +296,14 @@ func TestTableInvalidateDropsLocalLists(t *testing.T) {
 	rows := newTable(1)
 	table := h.Table("rows")
 	p := Policy{Name: "list", Local: Local{Share: 1, Criteria: Hot | RarelyChanged | Small | MayBeStale}}
-	lists := NewQueryCache(table, p, shelf.text, rows.list)
+	lists := NewQueryCache(table, p, query.text, rows.list)
 	for range 3 {
-		mustList(t, lists, shelf{0, 10}, 1)
+		mustList(t, lists, query{0, 10}, 1)
 	}
 	if got := lists.lists.Stats().LocalHits; got != 2 {
 		t.Errorf("%d local hits, want 2", got)
 	}
 	rows.commit(2)
-	mustChange(t, table)
-	mustList(t, lists, shelf{0, 10}, 1, 2)
+	mustInvalidateTable(t, table)
+	mustList(t, lists, query{0, 10}, 1, 2)
 }

@@ -23,13 +23,13 @@ func TestLogicalExpiry(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"after Fresh the value is served while one load refreshes it, and nobody waits", nobodyWaitsForARefresh},
+		{"after Fresh the value is served while one load refreshes it, and nobody waits", refreshBlocksNoReader},
 		{"two processes refresh once", processesRefreshOnce},
 		{"a refresh decided on an older record loads nothing", lateRefreshLoadsNothing},
 		{"a key that was never there is loaded (A20)", coldKeyIsLoaded},
 		{"with a failing loader the value is served to the end of Grace, then the error (A21)", failingRefreshEnds},
 		{"GetMany refreshes all that is due in one call", refreshOfManyIsOneCall},
-		{"without Grace the value ends with Fresh", withoutGraceNothingIsServed},
+		{"without Grace the value ends with Fresh", withoutStaleTTLValuesExpire},
 		{"a value is refreshed before its end, once over two processes (XFetch)", earlyRefreshIsOneLoad},
 		{"clocks of processes may differ: soft expiry is off by as much, nothing else (A28)", skewMovesSoftExpiryAlone},
 		{"clocks of processes may differ: an invalidation counts at once (A28)", skewDoesNotTouchInvalidation},
@@ -42,18 +42,18 @@ func TestLogicalExpiry(t *testing.T) {
 	})
 }
 
-func nobodyWaitsForARefresh(t *testing.T, w *world) {
+func refreshBlocksNoReader(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	x := w.hands(t, Options{})
+	x := w.manualClient(t, Options{})
 	here := rowsOf(x.Client, logical(), load)
 	mustGet(t, rowsOf(w.process(t), logical(), rows.load), 1)
-	x.pass(time.Minute - time.Second)
+	x.advance(time.Minute - time.Second)
 	mustGet(t, here, 1)
 	if diff := cmp.Diff(Stats{Name: "row", Hits: 1}, here.Stats()); diff != "" {
 		t.Error("before its end", diff)
 	}
-	x.pass(2 * time.Second)
+	x.advance(2 * time.Second)
 	rows.commit(1)
 	mustGet(t, here, 1)
 	p := nextLoad() // the refresh stands still from here on
@@ -81,11 +81,11 @@ func nobodyWaitsForARefresh(t *testing.T, w *world) {
 func processesRefreshOnce(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	x, y := w.hands(t, Options{}), w.hands(t, Options{})
+	x, y := w.manualClient(t, Options{}), w.manualClient(t, Options{})
 	here, there := rowsOf(x.Client, logical(), load), rowsOf(y.Client, logical(), rows.load)
 	mustGet(t, there, 1)
-	x.pass(2 * time.Minute)
-	y.pass(2 * time.Minute)
+	x.advance(2 * time.Minute)
+	y.advance(2 * time.Minute)
 	mustGet(t, here, 1)
 	p := nextLoad()
 	mustGet(t, there, 1)
@@ -102,11 +102,11 @@ func processesRefreshOnce(t *testing.T, w *world) {
 
 func lateRefreshLoadsNothing(t *testing.T, w *world) {
 	rows := newTable(1)
-	x, y := w.hands(t, Options{}), w.hands(t, Options{})
+	x, y := w.manualClient(t, Options{}), w.manualClient(t, Options{})
 	here, there := rowsOf(x.Client, logical(), rows.load), rowsOf(y.Client, logical(), rows.load)
 	mustGet(t, here, 1)
-	x.pass(2 * time.Minute)
-	y.pass(2 * time.Minute)
+	x.advance(2 * time.Minute)
+	y.advance(2 * time.Minute)
 	late := there.inside().want(1)
 	there.inside().handleReply(t.Context(), &late, there.inside().fetch(t.Context(), late.name)) // decides on the record that is over
 	mustGet(t, here, 1)
@@ -133,14 +133,14 @@ func coldKeyIsLoaded(t *testing.T, w *world) {
 func failingRefreshEnds(t *testing.T, w *world) {
 	var broken atomic.Bool
 	rows := newTable(1)
-	x := w.hands(t, Options{})
+	x := w.manualClient(t, Options{})
 	c := rowsOf(x.Client, logical(), rows.failingAfter(&broken))
 	mustGet(t, c, 1)
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 31*time.Minute {
 		t.Errorf("%v left in Redis, want Fresh + Grace", left)
 	}
 	broken.Store(true)
-	x.pass(30 * time.Minute)
+	x.advance(30 * time.Minute)
 	for began, tries := time.Now(), int64(0); ; began = time.Now() {
 		tries++
 		eventually(t, "a refresh fails", func() bool { mustGet(t, c, 1); x.Wait(); return c.Stats().LoadErrors == tries })
@@ -165,7 +165,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 
 func refreshOfManyIsOneCall(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3)
-	x := w.hands(t, Options{})
+	x := w.manualClient(t, Options{})
 	c := rowsOf(x.Client, logical(), rows.load)
 	ids := []int{1, 2, 3}
 	for range 2 {
@@ -173,14 +173,14 @@ func refreshOfManyIsOneCall(t *testing.T, w *world) {
 			t.Fatal(got, err)
 		}
 		x.Wait()
-		x.pass(2 * time.Minute)
+		x.advance(2 * time.Minute)
 	}
 	if diff := cmp.Diff([][]int{ids, ids}, rows.loads()); diff != "" {
 		t.Error("loads", diff)
 	}
 }
 
-func withoutGraceNothingIsServed(t *testing.T, w *world) {
+func withoutStaleTTLValuesExpire(t *testing.T, w *world) {
 	p := logical()
 	p.StaleTTL = 0
 	c := rowsOf(w.process(t), p, newTable(1).load)
@@ -194,8 +194,8 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	p := logical()
-	x, y := w.hands(t, Options{}), w.hands(t, Options{})
-	plain := rowsOf(w.hands(t, Options{}).Client, p, rows.load)
+	x, y := w.manualClient(t, Options{}), w.manualClient(t, Options{})
+	plain := rowsOf(w.manualClient(t, Options{}).Client, p, rows.load)
 	p.Beta = 1e9 // any load is long enough to begin at once
 	here, there := rowsOf(x.Client, p, load), rowsOf(y.Client, p, load)
 	payload, err := json.Marshal(row{1, 1})
@@ -232,7 +232,7 @@ func skewMovesSoftExpiryAlone(t *testing.T, w *world) {
 	for _, writer := range []time.Duration{-skew, 0, skew} {
 		for _, reader := range []time.Duration{-skew, 0, skew} {
 			rows := newTable(1)
-			x, y := w.hands(t, Options{}), w.hands(t, Options{})
+			x, y := w.manualClient(t, Options{}), w.manualClient(t, Options{})
 			y.began = x.began
 			x.passed.Store(int64(writer))
 			there, here := rowsOf(x.Client, logical(), rows.load), rowsOf(y.Client, logical(), rows.load)
@@ -242,11 +242,11 @@ func skewMovesSoftExpiryAlone(t *testing.T, w *world) {
 				t.Errorf("a clock %v off: %v left in Redis, want 61m", writer, left)
 			}
 			end := time.Minute + writer // in true time since the write
-			y.pass(end - 2*time.Millisecond)
+			y.advance(end - 2*time.Millisecond)
 			if mustGet(t, here, 1); here.Stats().StaleServed != 0 {
 				t.Errorf("writer %v, reader %v off: due too early", writer, reader)
 			}
-			y.pass(2 * time.Millisecond)
+			y.advance(2 * time.Millisecond)
 			if mustGet(t, here, 1); here.Stats().StaleServed != 1 {
 				t.Errorf("writer %v, reader %v off: not due in time", writer, reader)
 			}
@@ -259,7 +259,7 @@ func skewDoesNotTouchInvalidation(t *testing.T, w *world) {
 	rows := newTable(1)
 	var caches []*Cache[int, row]
 	for _, skew := range []time.Duration{-5 * time.Second, 0, 5 * time.Second} {
-		x := w.hands(t, Options{})
+		x := w.manualClient(t, Options{})
 		x.passed.Store(int64(skew))
 		caches = append(caches, rowsOf(x.Client, Policy{TTL: time.Second, StaleTTL: time.Hour}, rows.load))
 	}
@@ -283,13 +283,13 @@ func skewDoesNotTouchInvalidation(t *testing.T, w *world) {
 
 func refreshFindsNoRow(t *testing.T, w *world) {
 	rows := newTable(1)
-	x := w.hands(t, Options{})
+	x := w.manualClient(t, Options{})
 	c := rowsOf(x.Client, logical(), rows.load)
 	mustGet(t, c, 1)
 	rows.mu.Lock()
 	delete(rows.rows, 1)
 	rows.mu.Unlock()
-	x.pass(2 * time.Minute)
+	x.advance(2 * time.Minute)
 	mustGet(t, c, 1)
 	x.Wait()
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrNotFound) {
@@ -312,9 +312,9 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			w := mini(t)
+			w := miniWorld(t)
 			away := new(outage)
-			x := w.hands(t, test.o, away)
+			x := w.manualClient(t, test.o, away)
 			p := logical()
 			p.MaxLoads = 1
 			rows := newTable(1, 2)
@@ -325,7 +325,7 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 				other = cacheOf2(x.Client, "other", load)
 			}
 			mustGet(t, rowsOf(w.process(t), p, rows.load), 1)
-			x.pass(2 * time.Minute)
+			x.advance(2 * time.Minute)
 			if test.away {
 				refreshed := c.inside().want(1)
 				c.inside().handleReply(t.Context(), &refreshed, c.inside().fetch(t.Context(), refreshed.name))
@@ -403,7 +403,7 @@ func TestXFetchMatchesItsProbability(t *testing.T) {
 // What XFetch counts on is in the record: how long the load took.
 func TestRecordHoldsItsLoadDuration(t *testing.T) {
 	const took = 3 * time.Millisecond
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{}, func(ctx context.Context, ids []int) (map[int]row, error) {
 		for began := time.Now(); time.Since(began) < took; { // a load that takes a while
@@ -419,7 +419,7 @@ func TestRecordHoldsItsLoadDuration(t *testing.T) {
 // Waiting for a place is not part of it: the wait would have refreshes begin
 // earlier still.
 func TestLoadDurationExcludesTheWaitForASlot(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)
 	var began atomic.Int64

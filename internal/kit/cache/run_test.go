@@ -15,12 +15,12 @@ import (
 )
 
 // attended is a cache that counts what its hub has it do.
-type attended struct{ Tended, Remembered int }
+type maintainedFake struct{ Tended, Remembered int }
 
-func (m *attended) Stats() Stats                      { return Stats{Name: "attended"} }
-func (m *attended) maintain(context.Context)          { m.Tended++ }
-func (m *attended) warmPrefix() (string, bool)        { m.Remembered++; return "", false }
-func (m *attended) Warm(context.Context) (int, error) { return 0, nil }
+func (m *maintainedFake) Stats() Stats                      { return Stats{Name: "attended"} }
+func (m *maintainedFake) maintain(context.Context)          { m.Tended++ }
+func (m *maintainedFake) warmPrefix() (string, bool)        { m.Remembered++; return "", false }
+func (m *maintainedFake) Warm(context.Context) (int, error) { return 0, nil }
 
 func TestRunMaintainsCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRunMaintainsCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.epoch.Store(1) // not to be asked for
-		m := new(attended)
+		m := new(maintainedFake)
 		h.caches = append(h.caches, m)
 		h.hot.add("key", 400)
 		if got := h.clock.now.Load(); got != math.MaxInt64 {
@@ -52,7 +52,7 @@ func TestRunMaintainsCaches(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(&attended{Tended: 121, Remembered: 3}, m); diff != "" {
+		if diff := cmp.Diff(&maintainedFake{Tended: 121, Remembered: 3}, m); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]HotKey{{"key", 100}}, h.HotKeys(1)); diff != "" {

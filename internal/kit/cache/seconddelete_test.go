@@ -8,11 +8,11 @@ import (
 )
 
 // lagging is a loader that reads a replica, which the test brings up to date.
-type lagging struct{ primary, replica *table }
+type replicated struct{ primary, replica *table }
 
-func newLagging(ids ...int) *lagging { return &lagging{newTable(ids...), newTable(ids...)} }
+func newReplicated(ids ...int) *replicated { return &replicated{newTable(ids...), newTable(ids...)} }
 
-func (l *lagging) catchUp() {
+func (l *replicated) catchUp() {
 	rows := l.primary.all()
 	l.replica.mu.Lock()
 	defer l.replica.mu.Unlock()
@@ -33,12 +33,12 @@ func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			w, on, lag := mini(t), new(wire), newLagging(1)
+			w, on, lag := miniWorld(t), new(wire), newReplicated(1)
 			one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 			p := localPolicy()
 			p.TTL, p.SecondDelete = fresh, test.second
-			here := heardFrom(one.Client, p, lag.primary, lag.replica.load)
-			there := heardFrom(two.Client, p, lag.primary, lag.replica.load)
+			here := parsedRowsFrom(one.Client, p, lag.primary, lag.replica.load)
+			there := parsedRowsFrom(two.Client, p, lag.primary, lag.replica.load)
 			wantVersion(t, "at first", there, 1, 1)
 			lag.primary.commit(1)
 			mustInvalidate(t, here, 1)
@@ -52,7 +52,7 @@ func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 			wantVersion(t, "after the second deletion, if any", there, 1, test.want)
 			wantVersion(t, "in the process that invalidated", here, 1, test.want)
 			for _, x := range []connected{one, two} {
-				x.pass(fresh)
+				x.advance(fresh)
 				x.inSyncSince(0)
 			}
 			w.expire(t, there.inside().nameOf(1)) // as Redis does
@@ -62,7 +62,7 @@ func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 }
 
 func TestSecondDeletionWaitsForItsDelay(t *testing.T) {
-	w, lag := mini(t), newLagging(1)
+	w, lag := miniWorld(t), newReplicated(1)
 	c := rowsOf(w.process(t), Policy{SecondDelete: 30 * time.Millisecond}, lag.replica.load)
 	mustGet(t, c, 1)
 	lag.primary.commit(1)
@@ -83,7 +83,7 @@ func TestSecondDeletions(t *testing.T) {
 			mustGet(t, x.here, 1)
 			write(t, x.here)
 			x.one.Wait()
-			if n := len(x.wire.words(t)); n != 1 {
+			if n := len(x.wire.messages(t)); n != 1 {
 				t.Errorf("%d words, want one", n)
 			}
 		})
@@ -93,7 +93,7 @@ func TestSecondDeletions(t *testing.T) {
 			x := newPair(t, p, 1)
 			mustGet(t, x.here, 1)
 			write(t, x.here)
-			if n := len(x.wire.words(t)); n != 1 {
+			if n := len(x.wire.messages(t)); n != 1 {
 				t.Errorf("%d words before the pause, want one", n)
 			}
 			versionOf(t.Context(), t, x.there, 1)
@@ -105,18 +105,18 @@ func TestSecondDeletions(t *testing.T) {
 			if _, _, is := x.world.stored(t, x.here, 1); is != nothing {
 				t.Error("the record is still there")
 			}
-			if n := len(x.wire.words(t)); n != 2 {
+			if n := len(x.wire.messages(t)); n != 2 {
 				t.Errorf("%d words, want a second one", n)
 			}
 			x.two.deliver(t.Context())
-			if got := own(t, x.there, 1); len(got) > 0 {
+			if got := localKeys(t, x.there, 1); len(got) > 0 {
 				t.Error("the other process holds it still")
 			}
 		})
 	}
 	t.Run("are not owed where the first failed", func(t *testing.T) {
-		w, away := mini(t), new(outage)
-		x := w.hands(t, Options{}, away)
+		w, away := miniWorld(t), new(outage)
+		x := w.manualClient(t, Options{}, away)
 		c := rowsOf(x.Client, Policy{SecondDelete: time.Hour}, newTable(1).load)
 		away.on.Store(true)
 		if err := c.Invalidate(t.Context(), 1); err == nil {
@@ -134,5 +134,5 @@ func TestSecondDeletions(t *testing.T) {
 // Over the primary readers see no difference: no read is stale without it (see
 // TestNoReadIsOlderThanAnInvalidation), nor with it.
 func TestSecondDeletionCausesNoStaleReads(t *testing.T) {
-	newRace(t, mini(t), Policy{SecondDelete: 20 * time.Millisecond}).run(t, testkit.Seed(t), 3*time.Second)
+	newRace(t, miniWorld(t), Policy{SecondDelete: 20 * time.Millisecond}).run(t, testkit.Seed(t), 3*time.Second)
 }

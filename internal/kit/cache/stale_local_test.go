@@ -59,7 +59,7 @@ func TestNoReadIsOlderThanAnOwnWrite(t *testing.T) {
 
 func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 	t.Helper()
-	h := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
+	h := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
 	h.clock.start(true)
 	h.wall = time.Now
 	r := &race{rows: newTable()}
@@ -77,7 +77,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 		},
 	})
 	r.caches = []*Cache[int, row]{c}
-	buildGuard(t, c.inside().existence)
+	buildFilter(t, c.inside().existence)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = h.Run(ctx) })

@@ -60,7 +60,7 @@ func newRace(t *testing.T, w *world, p Policy) *race {
 }
 
 func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
-	ctx, cancel := raceFor(t, during, func() bool { return len(r.lacks()) == 0 })
+	ctx, cancel := raceFor(t, during, func() bool { return len(r.missing()) == 0 })
 	defer cancel()
 	var all sync.WaitGroup
 	for i, c := range r.caches {
@@ -79,13 +79,13 @@ func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
 			t.Errorf("%d errors of Redis", n)
 		}
 	}
-	if few := r.lacks(); len(few) > 0 {
+	if few := r.missing(); len(few) > 0 {
 		t.Errorf("too few %v: this run shows nothing", few)
 	}
 }
 
 // lacks names what did not happen often enough yet for the race to show something.
-func (r *race) lacks() []string {
+func (r *race) missing() []string {
 	var refused int64
 	for _, c := range r.caches {
 		refused += c.Stats().StoresRefused

@@ -30,23 +30,23 @@ func TestSyncExpires(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			w, on, rows := mini(t), new(wire), newTable(1)
+			w, on, rows := miniWorld(t), new(wire), newTable(1)
 			two := w.connected(t, on, Options{MaxAge: test.client})
 			p := localPolicy()
 			p.TTL, p.Local.MaxAge = 10*time.Hour, test.policy
-			there := heardRows(two.Client, p, rows)
+			there := parsedRows(two.Client, p, rows)
 			mustGet(t, there, 1)
-			if diff := cmp.Diff([]int{1}, own(t, there, 1)); diff != "" {
+			if diff := cmp.Diff([]int{1}, localKeys(t, there, 1)); diff != "" {
 				t.Fatal(diff)
 			}
-			two.pass(2 * time.Hour) // the entry is not good by its own age
+			two.advance(2 * time.Hour) // the entry is not good by its own age
 			two.inSyncSince(test.ago)
-			two.pass(test.want - 1)
-			if len(own(t, there, 1)) == 0 {
+			two.advance(test.want - 1)
+			if len(localKeys(t, there, 1)) == 0 {
 				t.Errorf("not trusted until %v after it was heard", test.want)
 			}
-			two.pass(1)
-			if len(own(t, there, 1)) > 0 {
+			two.advance(1)
+			if len(localKeys(t, there, 1)) > 0 {
 				t.Errorf("trusted %v after it was heard", test.want)
 			}
 		})
@@ -55,20 +55,20 @@ func TestSyncExpires(t *testing.T) {
 
 // After a gap nothing that a process holds may rest on what it heard before.
 func TestResetDropsTheLocalState(t *testing.T) {
-	w, on, rows := mini(t), new(wire), newTable(1)
+	w, on, rows := miniWorld(t), new(wire), newTable(1)
 	two := w.connected(t, on, Options{})
 	p := localPolicy()
 	p.TTL, p.Local.Share = 30*time.Minute, 0.3
-	c := heardRows(two.Client, p, rows)
+	c := parsedRows(two.Client, p, rows)
 	lists := localListsOf(two.Client, rows, 0.3)
-	near, from := nearbyOf(two.Client, Local{Share: 0.3, Criteria: everyCriterion}), &well{text: "a", life: time.Minute}
-	buildGuard(t, c.inside().existence)
+	near, from := memoryOf(two.Client, Local{Share: 0.3, Criteria: allCriteria}), &memorySource{text: "a", ttl: time.Minute}
+	buildFilter(t, c.inside().existence)
 	mustGet(t, c, 1)
 	if !isAbsent(t, c, 9) {
 		t.Fatal("found")
 	}
-	mustList(t, lists, shelf{1, 10}, 1)
-	wantNear(t, "before the reset", near, from, "a")
+	mustList(t, lists, query{1, 10}, 1)
+	wantMemory(t, "before the reset", near, from, "a")
 
 	rows.commit(1)
 	rows.commit(2)
@@ -76,11 +76,11 @@ func TestResetDropsTheLocalState(t *testing.T) {
 	rows.commit(absent)
 	from.text = "b"
 	// All of it is lost on its way: Redis knows it, this process does not hear it.
-	writer := heardRows(w.connected(t, new(wire), Options{}).Client, localPolicy(), rows)
+	writer := parsedRows(w.connected(t, new(wire), Options{}).Client, localPolicy(), rows)
 	mustInvalidate(t, writer, 1, 2, 9, absent)
-	mustChange(t, writer.inside().client.Table("rows"))
+	mustInvalidateTable(t, writer.inside().client.Table("rows"))
 
-	two.follower.Reset(t.Context(), eventbus.GapLost)
+	two.observer.Reset(t.Context(), eventbus.GapLost)
 	if two.clock.inSync() {
 		t.Error("in sync right after a gap")
 	}
@@ -89,34 +89,34 @@ func TestResetDropsTheLocalState(t *testing.T) {
 	if isAbsent(t, c, absent) {
 		t.Error("the guard still excludes what may have been inserted unheard")
 	}
-	mustList(t, lists, shelf{1, 10}, 1, 2, absent)
-	wantNear(t, "after the reset", near, from, "b")
+	mustList(t, lists, query{1, 10}, 1, 2, absent)
+	wantMemory(t, "after the reset", near, from, "b")
 }
 
-func localListsOf(h *Client, rows *table, share float64) *QueryCache[shelf, int] {
+func localListsOf(h *Client, rows *table, share float64) *QueryCache[query, int] {
 	p := localPolicy()
 	p.Name, p.Local.Share = "list", share
-	return NewQueryCache(h.Table("rows"), p.withTestTimes(), shelf.text, rows.list)
+	return NewQueryCache(h.Table("rows"), p.withTestTimes(), query.text, rows.list)
 }
 
 // What was asked before the gap and comes after it is not kept.
 func TestReplyFromBeforeAResetIsNotStored(t *testing.T) {
-	w, rows := mini(t), newTable(1)
+	w, rows := miniWorld(t), newTable(1)
 	p, late := new(wire).port(), &lateReply{held: make(chan chan struct{})}
-	x := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
+	x := w.manualClient(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	x.inSyncFor(time.Hour)
-	c := heardRows(x.Client, localPolicy(), rows)
+	c := parsedRows(x.Client, localPolicy(), rows)
 	mustGet(t, c, 1)
 	c.inside().local.remove(1)
 	late.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	release := receive(t, late.held)
 	late.on.Store(false)
-	p.follower.Reset(t.Context(), eventbus.GapTrimmed)
+	p.observer.Reset(t.Context(), eventbus.GapTrimmed)
 	x.inSyncFor(time.Hour)
 	close(release)
 	receive(t, first)
-	if got := own(t, c, 1); len(got) > 0 {
+	if got := localKeys(t, c, 1); len(got) > 0 {
 		t.Error("kept")
 	}
 }
@@ -128,11 +128,11 @@ func TestFilterExcludesNothingWithoutItsBus(t *testing.T) {
 		then func(x *pair)
 		want int // version of the row that was inserted
 	}{
-		{"the bus is silent, for less than MaxAge", func(x *pair) { x.two.pass(time.Second - 1) }, 0},
-		{"the bus is silent, for MaxAge", func(x *pair) { x.two.pass(time.Second) }, 1},
-		{"the bus found a gap", func(x *pair) { x.two.follower.Reset(context.Background(), eventbus.GapTrimmed) }, 1},
+		{"the bus is silent, for less than MaxAge", func(x *pair) { x.two.advance(time.Second - 1) }, 0},
+		{"the bus is silent, for MaxAge", func(x *pair) { x.two.advance(time.Second) }, 1},
+		{"the bus found a gap", func(x *pair) { x.two.observer.Reset(context.Background(), eventbus.GapTrimmed) }, 1},
 		{"and is in sync again", func(x *pair) {
-			x.two.follower.Reset(context.Background(), eventbus.GapTrimmed)
+			x.two.observer.Reset(context.Background(), eventbus.GapTrimmed)
 			x.two.inSyncSince(0)
 		}, 1},
 	}
@@ -141,7 +141,7 @@ func TestFilterExcludesNothingWithoutItsBus(t *testing.T) {
 			p := localPolicy()
 			p.Local = Local{}
 			x := newPair(t, p, 1)
-			buildGuard(t, x.there.inside().existence)
+			buildFilter(t, x.there.inside().existence)
 			id := excludedBy(t, x.there.inside().existence)
 			x.rows.commit(id)
 			mustInvalidate(t, x.here, id)
@@ -187,12 +187,12 @@ func TestFilterBuildHandlesMessages(t *testing.T) {
 	}{
 		{"has in it what it heard meanwhile", func(t *testing.T, x *pair) { x.two.deliver(t.Context()) }, true},
 		{"is thrown away at a gap", func(t *testing.T, x *pair) {
-			x.two.take() // lost
-			x.two.follower.Reset(t.Context(), eventbus.GapLost)
+			x.two.drain() // lost
+			x.two.observer.Reset(t.Context(), eventbus.GapLost)
 			x.two.inSyncSince(0)
 		}, false},
 		{"is thrown away where not all that was said could be read", func(t *testing.T, x *pair) {
-			x.two.hear(t.Context(), [][]byte{[]byte("?")})
+			x.two.handler(t.Context(), [][]byte{[]byte("?")})
 		}, false},
 	}
 	for _, test := range cases {
@@ -222,15 +222,15 @@ func TestFilterBuildHandlesMessages(t *testing.T) {
 
 // Nothing is in sync before the bus says so.
 func TestClientWithBusStartsOutOfSync(t *testing.T) {
-	x := mini(t).hands(t, Options{Bus: new(wire).port(), LocalBytes: 1 << 20})
-	c := heardRows(x.Client, localPolicy(), newTable(1))
+	x := miniWorld(t).manualClient(t, Options{Bus: new(wire).port(), LocalBytes: 1 << 20})
+	c := parsedRows(x.Client, localPolicy(), newTable(1))
 	mustGet(t, c, 1)
-	x.pass(time.Second - 1)
-	if !ownHit(t, c, 1) {
+	x.advance(time.Second - 1)
+	if !localHit(t, c, 1) {
 		t.Error("not kept for MaxAge")
 	}
-	x.pass(1)
-	if ownHit(t, c, 1) {
+	x.advance(1)
+	if localHit(t, c, 1) {
 		t.Error("served for longer than MaxAge")
 	}
 	c.inside().maintain(t.Context())

@@ -116,22 +116,22 @@ func cacheOf(h *Client, load Loader[int, row], p Policy) *Cache[int, row] {
 }
 
 func (p Policy) withTestTimes() Policy {
-	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
-	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, longTime)
 	return p
 }
 
 // answered is the result of a Get in the background.
-type answered struct {
+type getResult struct {
 	row row
 	err error
 }
 
-func getLater(ctx context.Context, c *Cache[int, row], id int) <-chan answered {
-	done := make(chan answered, 1)
+func getLater(ctx context.Context, c *Cache[int, row], id int) <-chan getResult {
+	done := make(chan getResult, 1)
 	go func() {
 		r, err := c.Get(ctx, id)
-		done <- answered{r, err}
+		done <- getResult{r, err}
 	}()
 	return done
 }

@@ -10,7 +10,7 @@ import (
 
 // A reader boarded a flight whose load was cancelled because its readers left.
 func TestCancelledLoadIsNotJoined(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	h := w.process(t)
 	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
 	wn := c.inside().want(1)
@@ -50,7 +50,7 @@ func TestCancelledLoadIsNotJoined(t *testing.T) {
 
 // A share of a few bytes holds nothing, and is no reason to end.
 func TestTinyLocalShareStoresNothing(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	h, err := NewClient(w.rdb, Options{Prefix: "x", LocalBytes: 50, SingleProcess: true})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func TestTinyLocalShareStoresNothing(t *testing.T) {
 
 // Limited counts parts not keys, and keys served stale are in no class.
 func TestEveryKeyCountsOnce(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{ReadLimit: 1})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{ReadLimit: 1})
 	c := rowsOf(x.Client, Policy{Name: "row"}, newTable(1).load)
 	ctx := context.Background()
 	for range 3 {
@@ -85,15 +85,15 @@ func TestEveryKeyCountsOnce(t *testing.T) {
 
 // an Invalidate that fails in its first 500 keys leaves the rest unknown to the guard.
 func TestFailedInvalidateStillUpdatesTheFilter(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	away := &outage{}
-	x := w.hands(t, Options{SingleProcess: true}, away)
+	x := w.manualClient(t, Options{SingleProcess: true}, away)
 	rows := newTable(1)
 	c := New(x.Client, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
 		Key: func(k int) string { return time.Duration(k).String() }, Load: rows.load,
 		All: func(context.Context) iter.Seq2[int, error] { return func(func(int, error) bool) {} },
 	})
-	buildGuard(t, c.inside().existence)
+	buildFilter(t, c.inside().existence)
 	var ks []int
 	for k := range 2000 {
 		ks = append(ks, k)

@@ -58,7 +58,7 @@ func TestUnionsMatchTheSource(t *testing.T) {
 			switch n := draw.IntN(40); {
 			case n < 12:
 				f.publish(t, source)
-			case n < 20 && a.of[user][source] == 0:
+			case n < 20 && a.follows[user][source] == 0:
 				f.follow(t, user, source)
 			case n < 20:
 				f.unfollow(t, user, source)
@@ -73,7 +73,7 @@ func TestUnionsMatchTheSource(t *testing.T) {
 			default:
 				from, most := a.head-draw.Int64N(30), 1+draw.IntN(2*unionSize)
 				if draw.IntN(2) == 0 {
-					from = newestOfAll
+					from = maxUnionScore
 				}
 				page := f.mustPage(t, user, from, most, unionAuthors...)
 				if diff := cmp.Diff(a.page(user, from, most, page.Floor), page, cmpopts.EquateEmpty()); diff != "" {
@@ -98,18 +98,18 @@ func TestUnionsMatchTheSource(t *testing.T) {
 func (a *authors) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	clear(a.of)
-	a.wrote = nil
+	clear(a.follows)
+	a.entries = nil
 }
 
 // page is what a page has to be whose union is all there is from floor on.
 func (a *authors) page(user int, from int64, most int, floor int64) UnionPage {
-	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.of[user])}}
-	for source, score := range a.of[user] {
+	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.follows[user])}}
+	for source, score := range a.follows[user] {
 		p.Has[source] = true
 		p.Sources.Newest = max(p.Sources.Newest, score)
 	}
-	for _, e := range a.wrote {
+	for _, e := range a.entries {
 		if p.Has[sourceOf(e)] && e.Score <= from && e.Score >= floor && len(p.Entries) < most {
 			p.Entries = append(p.Entries, e)
 		}
@@ -130,7 +130,7 @@ func TestConcurrentUnionsMatchTheSource(t *testing.T) {
 }
 
 // membership is that a user follows a source since a score, which comes only once.
-type membership struct {
+type followed struct {
 	user   int
 	source string
 	since  int64
@@ -143,11 +143,11 @@ type unionRace struct {
 	truth     *authors
 	first     int // the users of a round are this one and the next
 
-	mu     sync.Mutex // not to be taken under that of the truth
-	now    int64      // counts what ended
-	pushed map[Entry]bool
-	told   map[membership]bool  // who joined and is told of
-	over   map[membership]int64 // when it was told that they left; 0: not yet
+	mu        sync.Mutex // not to be taken under that of the truth
+	now       int64      // counts what ended
+	pushed    map[Entry]bool
+	announced map[followed]bool  // who joined and is told of
+	left      map[followed]int64 // when it was told that they left; 0: not yet
 
 	pages, unknown, shown, whole, cut, wrong, writes atomic.Int64
 }
@@ -161,7 +161,7 @@ func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) 
 
 func (r *unionRace) run(t *testing.T, seed uint64) {
 	const rounds, most, during = 6, 60, 250 * time.Millisecond
-	for round := 0; round < rounds || round < most && len(r.lacks()) > 0; round++ {
+	for round := 0; round < rounds || round < most && len(r.missing()) > 0; round++ {
 		r.begin(round * unionUsers)
 		ctx, cancel := context.WithTimeout(t.Context(), during)
 		var all sync.WaitGroup
@@ -184,7 +184,7 @@ func (r *unionRace) run(t *testing.T, seed uint64) {
 	if sum.RedisErrors > 0 {
 		t.Errorf("%d errors of Redis", sum.RedisErrors)
 	}
-	if few := r.lacks(); len(few) > 0 {
+	if few := r.missing(); len(few) > 0 {
 		t.Errorf("too few %v: this run shows nothing", few)
 	}
 }
@@ -200,7 +200,7 @@ func (r *unionRace) sum() (sum Stats) {
 }
 
 // lacks names what did not happen often enough yet for the race to show something.
-func (r *unionRace) lacks() []string {
+func (r *unionRace) missing() []string {
 	sum := r.sum()
 	return tooFew(map[string]int64{
 		"known pages": r.pages.Load() - r.unknown.Load(), "whole pages": r.whole.Load(), "other pages": r.cut.Load(), "entries": r.shown.Load() / 10,
@@ -231,7 +231,7 @@ func raceFor(t *testing.T, during time.Duration, enough func() bool) (context.Co
 // begin makes everything new, for users from first on.
 func (r *unionRace) begin(first int) {
 	r.truth.begin()
-	r.first, r.pushed, r.told, r.over = first, make(map[Entry]bool), make(map[membership]bool), make(map[membership]int64)
+	r.first, r.pushed, r.announced, r.left = first, make(map[Entry]bool), make(map[followed]bool), make(map[followed]int64)
 }
 
 // write changes the truth and tells it later; it loses keys, too.
@@ -244,7 +244,7 @@ func (r *unionRace) write(ctx context.Context, t *testing.T, f *feeds, draw *ran
 		case n < 8:
 			err = r.publish(ctx, f, source, pause)
 		case n < 16:
-			err = r.turn(ctx, f, user, source, pause)
+			err = r.toggle(ctx, f, user, source, pause)
 		case n == 16:
 			err = f.Invalidate(ctx, user)
 		default:
@@ -265,7 +265,7 @@ func (r *unionRace) publish(ctx context.Context, f *feeds, source string, pause 
 	pause()
 	fresh := make(map[int][]Entry)
 	r.truth.mu.Lock()
-	for user, sources := range r.truth.of {
+	for user, sources := range r.truth.follows {
 		if sources[source] > 0 {
 			fresh[user] = []Entry{e}
 		}
@@ -280,18 +280,18 @@ func (r *unionRace) publish(ctx context.Context, f *feeds, source string, pause 
 }
 
 // turn makes a user follow a source, or follow it no more.
-func (r *unionRace) turn(ctx context.Context, f *feeds, user int, source string, pause func()) error {
+func (r *unionRace) toggle(ctx context.Context, f *feeds, user int, source string, pause func()) error {
 	r.mu.Lock()
 	r.truth.mu.Lock()
-	since := r.truth.of[user][source]
+	since := r.truth.follows[user][source]
 	r.truth.mu.Unlock()
-	m := membership{user, source, since}
+	m := followed{user, source, since}
 	if since == 0 {
 		r.truth.join(user, source)
-		m.since = r.truth.of[user][source] // nobody else writes it
-		r.over[m] = 0
+		m.since = r.truth.follows[user][source] // nobody else writes it
+		r.left[m] = 0
 	} else {
-		delete(r.told, m)
+		delete(r.announced, m)
 		r.truth.leave(user, source)
 	}
 	r.mu.Unlock()
@@ -304,8 +304,8 @@ func (r *unionRace) turn(ctx context.Context, f *feeds, user int, source string,
 		defer r.mu.Unlock()
 		r.truth.mu.Lock()
 		defer r.truth.mu.Unlock()
-		if r.truth.of[user][source] == m.since {
-			r.told[m] = true
+		if r.truth.follows[user][source] == m.since {
+			r.announced[m] = true
 		}
 		return nil
 	}
@@ -315,31 +315,31 @@ func (r *unionRace) turn(ctx context.Context, f *feeds, user int, source string,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now++
-	r.over[m] = r.now
+	r.left[m] = r.now
 	return nil
 }
 
 // due is what is told all through.
-type due struct {
+type expected struct {
 	now     int64
-	sources map[membership]bool
+	sources map[followed]bool
 	entries map[Entry]bool
 }
 
-func (r *unionRace) due(user int) due {
+func (r *unionRace) expected(user int) expected {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d := due{r.now, maps.Clone(r.told), maps.Clone(r.pushed)}
-	maps.DeleteFunc(d.sources, func(m membership, _ bool) bool { return m.user != user })
+	d := expected{r.now, maps.Clone(r.announced), maps.Clone(r.pushed)}
+	maps.DeleteFunc(d.sources, func(m followed, _ bool) bool { return m.user != user })
 	return d
 }
 
 // may says which sources a user may have had at some moment since then.
-func (r *unionRace) may(user int, then int64) map[string]bool {
+func (r *unionRace) possible(user int, then int64) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	may := make(map[string]bool)
-	for m, over := range r.over {
+	for m, over := range r.left {
 		if m.user == user && (over == 0 || over > then) {
 			may[m.source] = true
 		}
@@ -349,13 +349,13 @@ func (r *unionRace) may(user int, then int64) map[string]bool {
 
 func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
-		user, from, most := r.first+draw.IntN(unionUsers), int64(newestOfAll), 1+draw.IntN(2*unionSize)
+		user, from, most := r.first+draw.IntN(unionUsers), int64(maxUnionScore), 1+draw.IntN(2*unionSize)
 		if draw.IntN(2) == 0 {
 			r.truth.mu.Lock()
 			from = r.truth.head - draw.Int64N(12)
 			r.truth.mu.Unlock()
 		}
-		before := r.due(user)
+		before := r.expected(user)
 		page, err := f.Page(ctx, user, from, most, unionAuthors)
 		if ctx.Err() != nil {
 			return
@@ -364,8 +364,8 @@ func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand
 			t.Error(err)
 			return
 		}
-		still, may := r.due(user), r.may(user, before.now)
-		maps.DeleteFunc(before.sources, func(m membership, _ bool) bool { return !still.sources[m] }) // its leaving may show or not
+		still, may := r.expected(user), r.possible(user, before.now)
+		maps.DeleteFunc(before.sources, func(m followed, _ bool) bool { return !still.sources[m] }) // its leaving may show or not
 		r.pages.Add(1)
 		if !page.Known {
 			r.unknown.Add(1)
@@ -386,7 +386,7 @@ func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand
 
 // wrongUnionPage says what is wrong with a page, or "". It speaks for all from its score
 // down to its floor, or to its last entry if it is full.
-func wrongUnionPage(page UnionPage, from int64, most int, due due, may map[string]bool) string {
+func wrongUnionPage(page UnionPage, from int64, most int, due expected, may map[string]bool) string {
 	if len(page.Entries) > most {
 		return "too many entries"
 	}

@@ -36,29 +36,29 @@ func TestUnion(t *testing.T) {
 		{"a full union holds down to its oldest entry", unionFullAtOnce},
 		{"the floor holds after joins and pushes", unionFloorHolds},
 		{"a join larger than a batch arrives whole", unionLargeJoin},
-		{"a newest source that left untold does not stop its readers", unionNewestLeft},
-		{"a join brings those along who are not told of yet", unionJoinsAhead},
-		{"sources that are not kept are loaded once", unionSourcesAreNotKept},
-		{"two answers say the same of sources only if they are the same", unionSourcesAreTold},
+		{"a newest source that left untold does not stop its readers", unionNewestSourceLeft},
+		{"a join brings those along who are not told of yet", unionJoinsEarly},
+		{"sources that are not kept are loaded once", unionSourcesAreNotStored},
+		{"two answers say the same of sources only if they are the same", unionSourceSets},
 		{"a load that a push overtook is not stored (A1)", unionOvertakenLoad},
 		{"a join that another overtook changes nothing", unionOvertakenJoin},
 		{"a join does not bring a lost union back", unionJoinOfWhatIsLost},
 		{"a busy load is not waited for", unionBusy},
-		{"what is lost, alone or with others, is loaded anew", unionLoses},
+		{"what is lost, alone or with others, is loaded anew", unionReloadsLostKeys},
 		{"what is of another kind is loaded anew", unionForeignKeys},
 		{"a window of sources that is not whole is no answer", unionSourcesCutOff},
 		{"names are answered", unionNames},
 		{"any name of a source comes back as it was (A27)", unionAnySource},
-		{"lives of all keys are given and renewed (A7)", unionLives},
+		{"lives of all keys are given and renewed (A7)", unionKeysHaveTTLs},
 		{"a warm page costs one round trip", unionRoundTrips},
-		{"a server that forgot the scripts is taught them", unionScriptsAreTaught},
+		{"a server that forgot the scripts is taught them", unionScriptsAreReloaded},
 		{"a failed load is an error and hands its lease back", unionFailedLoad},
 		{"a failed join is an error and leaves what is there", unionFailedJoin},
 		{"a failed load of sources is an error", unionFailedSources},
-		{"what cannot be kept is an error", unionRefusesToKeep},
+		{"what cannot be kept is an error", unionRejectsInvalidLoads},
 		{"a reader that leaves after the first look leaves no lease", unionReaderLeavesEarly},
 		{"a load survives its reader and is stored (A5)", unionReaderLeavesALoad},
-		{"a lease that is asked for twice is granted twice", unionAsksTwice},
+		{"a lease that is asked for twice is granted twice", unionRepeatsCommands},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -70,27 +70,27 @@ func TestUnion(t *testing.T) {
 // authors stands for the tables of a database: whom each user follows since when, and what
 // each author wrote. Scores of both grow.
 type authors struct {
-	mu     sync.Mutex
-	joined int64
-	head   int64
-	of     map[int]map[string]int64 // by user, when each source joined
-	wrote  []Entry                  // newest first
+	mu      sync.Mutex
+	joined  int64
+	head    int64
+	follows map[int]map[string]int64 // by user, when each source joined
+	entries []Entry                  // newest first
 
 	unions, lists int // calls of the loaders
 }
 
-func newAuthors() *authors { return &authors{of: make(map[int]map[string]int64)} }
+func newAuthors() *authors { return &authors{follows: make(map[int]map[string]int64)} }
 
 // join commits that a user follows some sources, one after the other.
 func (a *authors) join(user int, sources ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.of[user] == nil {
-		a.of[user] = make(map[string]int64)
+	if a.follows[user] == nil {
+		a.follows[user] = make(map[string]int64)
 	}
 	for _, source := range sources {
 		a.joined++
-		a.of[user][source] = a.joined
+		a.follows[user][source] = a.joined
 	}
 }
 
@@ -98,8 +98,8 @@ func (a *authors) join(user int, sources ...string) {
 func (a *authors) leave(user int, source string) Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e := Entry{source, a.of[user][source]}
-	delete(a.of[user], source)
+	e := Entry{source, a.follows[user][source]}
+	delete(a.follows[user], source)
 	return e
 }
 
@@ -112,7 +112,7 @@ func (a *authors) write(sources ...string) []Entry {
 		a.head++
 		fresh = append(fresh, UnionEntry(source, strconv.FormatInt(a.head, 10), a.head))
 	}
-	a.wrote = newestFirst(append(a.wrote, fresh...))
+	a.entries = newestFirst(append(a.entries, fresh...))
 	return fresh
 }
 
@@ -127,12 +127,12 @@ func (a *authors) load(_ context.Context, user int, above int64, limit int) ([]E
 	defer a.mu.Unlock()
 	a.unions++
 	var newest int64
-	for _, score := range a.of[user] {
+	for _, score := range a.follows[user] {
 		newest = max(newest, score)
 	}
 	var found []Entry
-	for _, e := range a.wrote {
-		if a.of[user][sourceOf(e)] > above && len(found) < limit {
+	for _, e := range a.entries {
+		if a.follows[user][sourceOf(e)] > above && len(found) < limit {
 			found = append(found, e)
 		}
 	}
@@ -147,7 +147,7 @@ func (a *authors) list(_ context.Context, users []int, limit int) (map[int][]Ent
 	found := make(map[int][]Entry)
 	for _, user := range users {
 		var all []Entry
-		for source, score := range a.of[user] {
+		for source, score := range a.follows[user] {
 			all = append(all, Entry{source, score})
 		}
 		all = newestFirst(all)
@@ -203,8 +203,8 @@ type feeds struct {
 // feedsOf builds feeds whose times are so long that nothing expires unless the test says so.
 func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
 	p.Name = "feed:in"
-	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
-	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, longTime)
 	sources := windowOf(h, a.list, WindowPolicy{Size: 8, TTL: 2 * p.TTL})
 	return &feeds{Union: NewUnion(h, p, sources, load), client: h, truth: a}
 }
@@ -235,7 +235,7 @@ func (f *feeds) push(t *testing.T, e Entry) {
 	t.Helper()
 	fresh := make(map[int][]Entry)
 	f.truth.mu.Lock()
-	for user, sources := range f.truth.of {
+	for user, sources := range f.truth.follows {
 		if sources[sourceOf(e)] > 0 {
 			fresh[user] = []Entry{e}
 		}
@@ -271,7 +271,7 @@ func (p UnionPage) describe() string {
 	return strings.Join(members, " ") + end
 }
 
-const newestOfAll = math.MaxInt64
+const maxUnionScore = math.MaxInt64
 
 func (f *feeds) mustPage(t *testing.T, user int, from int64, most int, names ...string) UnionPage {
 	t.Helper()
@@ -284,27 +284,27 @@ func (f *feeds) mustPage(t *testing.T, user int, from int64, most int, names ...
 
 func wantFeed(t *testing.T, what string, f *feeds, user int, want string) {
 	t.Helper()
-	if got := f.mustPage(t, user, newestOfAll, 100).describe(); got != want {
+	if got := f.mustPage(t, user, maxUnionScore, 100).describe(); got != want {
 		t.Errorf("%s: %q, want %q", what, got, want)
 	}
 }
 
-type unionLater struct {
+type unionOutcome struct {
 	page UnionPage
 	err  error
 }
 
-func unionPageLater(ctx context.Context, f *feeds, user int) <-chan unionLater {
-	done := make(chan unionLater, 1)
+func unionPageLater(ctx context.Context, f *feeds, user int) <-chan unionOutcome {
+	done := make(chan unionOutcome, 1)
 	go func() {
-		page, err := f.Page(ctx, user, newestOfAll, 100, nil)
-		done <- unionLater{page, err}
+		page, err := f.Page(ctx, user, maxUnionScore, 100, nil)
+		done <- unionOutcome{page, err}
 	}()
 	return done
 }
 
 // there says how many of these keys Redis has.
-func (w *world) there(t *testing.T, names ...string) (n int64) {
+func (w *world) countKeys(t *testing.T, names ...string) (n int64) {
 	t.Helper()
 	for _, name := range names {
 		is, err := w.rdb.Exists(t.Context(), name).Result()
@@ -355,14 +355,14 @@ func unionPagesBeginAndEnd(t *testing.T, w *world) {
 		most       int
 		whole, cut string
 	}{
-		{newestOfAll, 1, "B/6, all", "B/6, from 4"},
+		{maxUnionScore, 1, "B/6, all", "B/6, from 4"},
 		{6, 2, "B/6 B/5, all", "B/6 B/5, from 4"},
 		{5, 2, "B/5 A/4, all", "B/5 A/4, from 4"},
 		{4, 9, "A/4 B/3 A/1, all", "A/4, from 4"},
 		{2, 9, "A/1, all", ", from 4"},
 		{0, 9, ", all", ", from 4"},
 		{math.MinInt64, 9, ", all", ", from 4"},
-		{newestOfAll, 0, ", all", ", from 4"},
+		{maxUnionScore, 0, ", all", ", from 4"},
 	}
 	for f, want := range map[*feeds]func(i int) string{
 		whole: func(i int) string { return tests[i].whole },
@@ -387,13 +387,13 @@ func unionPassesOverMany(t *testing.T, w *world) {
 	a.write(slices.Repeat([]string{"B"}, 550)...)
 	a.write("A") // 1254
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	f.unfollow(t, 1, "B")
 	for most, want := range map[int]string{
 		1: "A/1254, all", 2: "A/1254 A/703, all", 3: "A/1254 A/703 A/2, all",
 		4: "A/1254 A/703 A/2 A/1, all", 2000: "A/1254 A/703 A/2 A/1, all",
 	} {
-		if got := f.mustPage(t, 1, newestOfAll, most).describe(); got != want {
+		if got := f.mustPage(t, 1, maxUnionScore, most).describe(); got != want {
 			t.Errorf("most %d: %q, want %q", most, got, want)
 		}
 	}
@@ -454,7 +454,7 @@ func unionSourceScores(t *testing.T, w *world) {
 		f.follow(t, 1, "B")
 		wantFeed(t, fmt.Sprint("two after ", last), f, 1, "B/2 A/1, all")
 		a.wantCalls(t, fmt.Sprint("after ", last), 2, 2)
-		if got, want := f.mustPage(t, 1, newestOfAll, 1).Sources, (SourceSet{last + 2, 2}); got != want {
+		if got, want := f.mustPage(t, 1, maxUnionScore, 1).Sources, (SourceSet{last + 2, 2}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -480,7 +480,7 @@ func unionJoinCuts(t *testing.T, w *world) {
 		must(t, f.Invalidate(t.Context(), 1))
 		f.follow(t, 1, "A")
 		a.write(test.before...)
-		f.mustPage(t, 1, newestOfAll, 1)
+		f.mustPage(t, 1, maxUnionScore, 1)
 		f.follow(t, 1, "B")
 		wantFeed(t, test.name, f, 1, test.want)
 		a.wantCalls(t, test.name, 2, 2)
@@ -530,19 +530,19 @@ func unionLargeJoin(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
 	f.follow(t, 1, "A")
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	a.write(slices.Repeat([]string{"B"}, size+10)...)
 	f.follow(t, 1, "B")
-	page := f.mustPage(t, 1, newestOfAll, size+10)
+	page := f.mustPage(t, 1, maxUnionScore, size+10)
 	if !page.Known || page.Floor != 11 {
 		t.Fatalf("known %v from %d, want true from 11", page.Known, page.Floor)
 	}
-	if diff := cmp.Diff(a.wrote[:size], page.Entries); diff != "" {
+	if diff := cmp.Diff(a.entries[:size], page.Entries); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func unionNewestLeft(t *testing.T, w *world) {
+func unionNewestSourceLeft(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A", "B")
@@ -558,12 +558,12 @@ func unionNewestLeft(t *testing.T, w *world) {
 	wantFeed(t, "it came back", f, 1, "B/2 A/1, all")
 }
 
-func unionJoinsAhead(t *testing.T, w *world) {
+func unionJoinsEarly(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A")
 	a.write("A", "B", "C")
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	f.follow(t, 1, "B")
 	_, err := f.sources.Has(t.Context(), 1, nil)
 	must(t, err)
@@ -575,7 +575,7 @@ func unionJoinsAhead(t *testing.T, w *world) {
 	a.wantCalls(t, "C is told", 0, 1)
 }
 
-func unionSourcesAreNotKept(t *testing.T, w *world) {
+func unionSourcesAreNotStored(t *testing.T, w *world) {
 	a := newAuthors()
 	h := w.process(t)
 	var sources *Window[int]
@@ -588,7 +588,7 @@ func unionSourcesAreNotKept(t *testing.T, w *world) {
 	a.wantCalls(t, "overtaken", 0, 1)
 }
 
-func unionSourcesAreTold(t *testing.T, w *world) {
+func unionSourceSets(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	steps := []struct {
@@ -604,7 +604,7 @@ func unionSourcesAreTold(t *testing.T, w *world) {
 	}
 	for i, step := range steps {
 		step.do()
-		if got := f.mustPage(t, 1, newestOfAll, 1).Sources; got != step.want {
+		if got := f.mustPage(t, 1, maxUnionScore, 1).Sources; got != step.want {
 			t.Errorf("step %d: %+v, want %+v", i, got, step.want)
 		}
 	}
@@ -625,7 +625,7 @@ func unionOvertakenLoad(t *testing.T, w *world) {
 		must(t, there.Invalidate(t.Context(), 1))
 		there.follow(t, 1, "A")
 		a.write("A")
-		there.mustPage(t, 1, newestOfAll, 1)
+		there.mustPage(t, 1, maxUnionScore, 1)
 		w.drop(t, lose(there.keys(1))...)
 
 		reader := unionPageLater(t.Context(), here, 1)
@@ -650,7 +650,7 @@ func unionOvertakenJoin(t *testing.T, w *world) {
 	here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	there.follow(t, 1, "A")
 	a.write("A", "B", "C")
-	there.mustPage(t, 1, newestOfAll, 1)
+	there.mustPage(t, 1, maxUnionScore, 1)
 	there.follow(t, 1, "B")
 	reader := unionPageLater(t.Context(), here, 1)
 	p := nextLoad() // has read B
@@ -678,7 +678,7 @@ func unionJoinOfWhatIsLost(t *testing.T, w *world) {
 		here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
 		there.follow(t, 1, "A")
 		a.write("A", "B")
-		there.mustPage(t, 1, newestOfAll, 1)
+		there.mustPage(t, 1, maxUnionScore, 1)
 		there.follow(t, 1, "B")
 		reader := unionPageLater(t.Context(), here, 1)
 		p := nextLoad() // has read B
@@ -686,7 +686,7 @@ func unionJoinOfWhatIsLost(t *testing.T, w *world) {
 		w.drop(t, lose(k)...)
 		p.end <- nil
 		p = nextLoad() // of all
-		if n := w.there(t, k.window, k.seen); n != 0 {
+		if n := w.countKeys(t, k.window, k.seen); n != 0 {
 			t.Errorf("%s: %d of window and newest source are there without a load", name, n)
 		}
 		p.end <- nil
@@ -713,7 +713,7 @@ func unionBusy(t *testing.T, w *world) {
 	a.wantCalls(t, "then", 0, 0)
 }
 
-func unionLoses(t *testing.T, w *world) {
+func unionReloadsLostKeys(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A", "B")
@@ -735,14 +735,14 @@ func unionLoses(t *testing.T, w *world) {
 	}
 	for _, test := range tests {
 		w.drop(t, test.lost...)
-		wantFeed(t, test.name+" is lost", f, 1, strings.Join(membersOf(a.wrote), " ")+", all")
+		wantFeed(t, test.name+" is lost", f, 1, strings.Join(membersOf(a.entries), " ")+", all")
 		a.wantCalls(t, test.name+" is lost", test.unions, test.lists)
 		w.drop(t, test.lost...)
 		f.publish(t, "B")
-		wantFeed(t, test.name+" is lost, then B wrote", f, 1, strings.Join(membersOf(a.wrote), " ")+", all")
+		wantFeed(t, test.name+" is lost, then B wrote", f, 1, strings.Join(membersOf(a.entries), " ")+", all")
 		a.wantCalls(t, test.name+" is lost, then B wrote", test.unions, test.lists)
 	}
-	if n := w.there(t, k.lease); n != 0 {
+	if n := w.countKeys(t, k.lease); n != 0 {
 		t.Error("a lease is left")
 	}
 }
@@ -761,16 +761,16 @@ func unionForeignKeys(t *testing.T, w *world) {
 	f.follow(t, 1, "A")
 	a.write("A")
 	k := f.keys(1)
-	makes := map[string]func(name string) error{
+	creates := map[string]func(name string) error{
 		"a set":  func(name string) error { return w.rdb.ZAdd(t.Context(), name, redis.Z{Member: "A/9", Score: 9}).Err() },
 		"a list": func(name string) error { return w.rdb.RPush(t.Context(), name, "1").Err() },
 		"text":   func(name string) error { return w.rdb.Set(t.Context(), name, "[]", 0).Err() },
 	}
-	for what, foreign := range makes {
+	for what, create := range creates {
 		for _, name := range []string{k.window, k.seen, k.sources} {
-			f.mustPage(t, 1, newestOfAll, 1)
+			f.mustPage(t, 1, maxUnionScore, 1)
 			w.drop(t, name)
-			must(t, foreign(name))
+			must(t, create(name))
 			wantFeed(t, what+" at "+name, f, 1, "A/1, all")
 			w.drop(t, k.window, k.seen)
 		}
@@ -801,7 +801,7 @@ func unionNames(t *testing.T, w *world) {
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A", "C")
 	a.write("A", "C", "A")
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	many := make([]string, 1200)
 	for i := range many {
 		many[i] = strconv.Itoa(i)
@@ -819,7 +819,7 @@ func unionNames(t *testing.T, w *world) {
 	}
 	for _, test := range tests {
 		for most, want := range []string{", all", "A/3, all", "A/3 C/2, all"} {
-			page := f.mustPage(t, 1, newestOfAll, most, test.names...)
+			page := f.mustPage(t, 1, maxUnionScore, most, test.names...)
 			if diff := cmp.Diff(test.want, page.Has); diff != "" || page.describe() != want {
 				t.Errorf("%s: %q, want %q %s", test.name, page.describe(), want, diff)
 			}
@@ -837,18 +837,18 @@ func unionAnySource(t *testing.T, w *world) {
 		wantFeed(t, "loaded", f, 1, source+"/1, all")
 		f.publish(t, source)
 		wantFeed(t, "pushed", f, 1, source+"/2 "+source+"/1, all")
-		if got := f.mustPage(t, 1, newestOfAll, 1, source); !got.Has[source] {
+		if got := f.mustPage(t, 1, maxUnionScore, 1, source); !got.Has[source] {
 			t.Errorf("%q is no source", source)
 		}
 		must(t, f.Window().Add(t.Context(), 1, UnionEntry("a/b", "3", 3), UnionEntry("a", "b/4", 4)))
 		f.follow(t, 1, "a")
-		if got := f.mustPage(t, 1, newestOfAll, 1).Entries; len(got) != 1 || got[0] != UnionEntry("a", "b/4", 4) {
+		if got := f.mustPage(t, 1, maxUnionScore, 1).Entries; len(got) != 1 || got[0] != UnionEntry("a", "b/4", 4) {
 			t.Errorf("an item with a slash: %v", got)
 		}
 	}
 }
 
-func unionLives(t *testing.T, w *world) {
+func unionKeysHaveTTLs(t *testing.T, w *world) {
 	const life = time.Hour
 	a := newAuthors()
 	load, nextLoad := a.pausing(t, 1)
@@ -865,7 +865,7 @@ func unionLives(t *testing.T, w *world) {
 	p.end <- nil
 	must(t, receive(t, reader).err)
 	f.follow(t, 1, "B") // a join
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	if diff := cmp.Diff(3, len(w.names(t))); diff != "" {
 		t.Errorf("keys %q, want three", w.names(t))
 	}
@@ -895,7 +895,7 @@ func unionLives(t *testing.T, w *world) {
 			}
 			must(t, w.rdb.PExpire(t.Context(), name, set[name]).Err())
 		}
-		f.mustPage(t, 1, newestOfAll, 1)
+		f.mustPage(t, 1, maxUnionScore, 1)
 		for name, full := range full {
 			if got, want := left(name) > set[name], slices.Contains(test.renewed, name); got != want || left(name) > full {
 				t.Errorf("%s is old: %s is renewed: %v, want %v", test.name, name, got, want)
@@ -915,9 +915,9 @@ func unionRoundTrips(t *testing.T, w *world) {
 	a := newAuthors()
 	a.join(1, "A")
 	a.write("A", "B")
-	sent := new(tally)
+	sent := new(commandCounter)
 	f := feedsOf(w.process(t, sent), a, a.load, WindowPolicy{})
-	page := func() { f.mustPage(t, 1, newestOfAll, 10, "A", "B") }
+	page := func() { f.mustPage(t, 1, maxUnionScore, 10, "A", "B") }
 	steps := []struct {
 		name string
 		do   func()
@@ -927,7 +927,7 @@ func unionRoundTrips(t *testing.T, w *world) {
 		{"teach joining", func() { f.follow(t, 1, "B"); page() }, 0},
 		{"teach removing and adding", func() { f.unfollow(t, 1, "B"); f.publish(t, "A") }, 0},
 		{"a page", page, 1},
-		{"a page of much", func() { f.mustPage(t, 1, newestOfAll, 5000, make([]string, 3000)...) }, 1},
+		{"a page of much", func() { f.mustPage(t, 1, maxUnionScore, 5000, make([]string, 3000)...) }, 1},
 		{"forgetting", func() { must(t, f.Invalidate(t.Context(), 1)) }, 1},
 		{"a load", page, 4},
 		{"a source that joins", func() { f.follow(t, 1, "B") }, 1},
@@ -943,7 +943,7 @@ func unionRoundTrips(t *testing.T, w *world) {
 	}
 }
 
-func unionScriptsAreTaught(t *testing.T, w *world) {
+func unionScriptsAreReloaded(t *testing.T, w *world) {
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	steps := []func(){
@@ -976,7 +976,7 @@ func unionFailedLoad(t *testing.T, w *world) {
 		f.follow(t, 1, "A")
 		k := f.keys(1)
 		w.drop(t, k.lease)
-		page, err := f.Page(t.Context(), 1, newestOfAll, 10, nil)
+		page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil)
 		if err == nil || page.Known || !strings.Contains(err.Error(), "feed:in") {
 			t.Errorf("%s: %+v, %v", name, page, err)
 		}
@@ -984,10 +984,10 @@ func unionFailedLoad(t *testing.T, w *world) {
 			t.Errorf("%s: %v", name, err)
 		}
 		f.client.Wait()
-		if n := w.there(t, k.window, k.seen); n != 0 {
+		if n := w.countKeys(t, k.window, k.seen); n != 0 {
 			t.Errorf("%s: something was stored", name)
 		}
-		if n := w.there(t, k.lease); (n != 0) != (name == "an exit") { // that leaves it to its end
+		if n := w.countKeys(t, k.lease); (n != 0) != (name == "an exit") { // that leaves it to its end
 			t.Errorf("%s: %d leases are left", name, n)
 		}
 		if got := f.Window().Stats(); name != "an exit" && got.LoadErrors != 1 || got.RedisErrors+got.StoresRefused != 0 {
@@ -1006,10 +1006,10 @@ func unionFailedJoin(t *testing.T, w *world) {
 		"a panic":  func() error { panic(errDatabase) },
 	} {
 		must(t, good.Invalidate(t.Context(), 1))
-		good.mustPage(t, 1, newestOfAll, 10)
+		good.mustPage(t, 1, maxUnionScore, 10)
 		f := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) { return nil, 0, fail() }, WindowPolicy{})
 		good.follow(t, 1, "B")
-		if page, err := f.Page(t.Context(), 1, newestOfAll, 10, nil); err == nil || page.Known {
+		if page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || page.Known {
 			t.Errorf("%s: %+v, %v", name, page, err)
 		}
 		good.unfollow(t, 1, "B")
@@ -1025,13 +1025,13 @@ func unionFailedSources(t *testing.T, w *world) {
 	h := w.process(t)
 	sources := windowOf(h, func(context.Context, []int, int) (map[int][]Entry, error) { return nil, errDatabase }, WindowPolicy{})
 	u := NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load)
-	if page, err := u.Page(t.Context(), 1, newestOfAll, 10, nil); !errors.Is(err, errDatabase) || page.Known {
+	if page, err := u.Page(t.Context(), 1, maxUnionScore, 10, nil); !errors.Is(err, errDatabase) || page.Known {
 		t.Errorf("%+v, %v", page, err)
 	}
 	a.wantCalls(t, "without sources", 0, 0)
 }
 
-func unionRefusesToKeep(t *testing.T, w *world) {
+func unionRejectsInvalidLoads(t *testing.T, w *world) {
 	tests := []struct {
 		name    string
 		entries []Entry
@@ -1052,7 +1052,7 @@ func unionRefusesToKeep(t *testing.T, w *world) {
 		must(t, good.Invalidate(t.Context(), 1))
 		for _, what := range []string{"load", "join"} {
 			good.follow(t, 1, "A")
-			if _, err := bad.Page(t.Context(), 1, newestOfAll, 10, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := bad.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s, %s: %v, want an error that says %q", test.name, what, err, test.want)
 			}
 			wantFeed(t, test.name+", "+what, good, 1, ", all")
@@ -1067,15 +1067,15 @@ func unionRefusesToKeep(t *testing.T, w *world) {
 }
 
 // leaving makes a reader leave as soon as the reply to its next pipeline is there.
-type leaving struct {
+type cancelOnReply struct {
 	mu    sync.Mutex
 	leave context.CancelFunc
 }
 
-func (l *leaving) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (l *cancelOnReply) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (l *cancelOnReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (l *cancelOnReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		l.mu.Lock()
@@ -1090,23 +1090,23 @@ func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 func unionReaderLeavesEarly(t *testing.T, w *world) {
 	a := newAuthors()
-	hook := new(leaving)
+	hook := new(cancelOnReply)
 	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A")
-	f.mustPage(t, 1, newestOfAll, 1) // teaches the scripts
+	f.mustPage(t, 1, maxUnionScore, 1) // teaches the scripts
 	must(t, f.Invalidate(t.Context(), 1))
 	ctx, leave := context.WithCancel(t.Context())
 	hook.mu.Lock()
 	hook.leave = leave
 	hook.mu.Unlock()
-	if page, err := f.Page(ctx, 1, newestOfAll, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
 		t.Errorf("the reader that left got %+v, %v", page, err)
 	}
 	f.client.Wait()
-	if n := w.there(t, f.keys(1).lease); n != 0 {
+	if n := w.countKeys(t, f.keys(1).lease); n != 0 {
 		t.Error("it left a lease")
 	}
-	if page, err := f.Page(ctx, 1, newestOfAll, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
 		t.Errorf("a reader that had left got %+v, %v", page, err)
 	}
 	if got := f.Window().Stats().RedisErrors; got != 0 {
@@ -1139,19 +1139,19 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 				t.Errorf("with %s, %s has no life", source, name)
 			}
 		}
-		there.mustPage(t, 1, newestOfAll, 10)
+		there.mustPage(t, 1, maxUnionScore, 10)
 		a.wantCalls(t, "afterwards", 0, 0)
 	}
 	wantFeed(t, "at the end", there, 1, "B/2 A/1, all")
 }
 
 // twice sends each pipeline a second time, as a client does that lost the first reply.
-type twice struct{ on atomic.Bool }
+type sendTwice struct{ on atomic.Bool }
 
-func (h *twice) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (h *twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *sendTwice) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *sendTwice) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (h *twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *sendTwice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		if h.on.Load() {
@@ -1161,13 +1161,13 @@ func (h *twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func unionAsksTwice(t *testing.T, w *world) {
+func unionRepeatsCommands(t *testing.T, w *world) {
 	a := newAuthors()
-	hook := new(twice)
+	hook := new(sendTwice)
 	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A")
 	a.write("A", "B")
-	f.mustPage(t, 1, newestOfAll, 1)
+	f.mustPage(t, 1, maxUnionScore, 1)
 	hook.on.Store(true)
 	must(t, f.Invalidate(t.Context(), 1))
 	wantFeed(t, "loaded", f, 1, "A/1, all")
@@ -1179,7 +1179,7 @@ func unionAsksTwice(t *testing.T, w *world) {
 }
 
 func TestUnionIsUnknownWithoutRedis(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	a := newAuthors()
 	away := new(outage)
 	f := feedsOf(w.process(t, away), a, a.load, WindowPolicy{})
@@ -1190,7 +1190,7 @@ func TestUnionIsUnknownWithoutRedis(t *testing.T) {
 	away.on.Store(true)
 	wantFeed(t, "away", f, 1, "unknown")
 	a.wantCalls(t, "away", 0, 0)
-	if err := f.Invalidate(t.Context(), 1); !errors.Is(err, errAway) {
+	if err := f.Invalidate(t.Context(), 1); !errors.Is(err, errOutage) {
 		t.Errorf("Forget: %v", err)
 	}
 	away.on.Store(false)
@@ -1216,7 +1216,7 @@ func TestUnionSurvivesRedisFailureDuringLoad(t *testing.T) {
 		}, WindowPolicy{})
 		f.follow(t, 1, "A")
 		if what == "join" {
-			f.mustPage(t, 1, newestOfAll, 1)
+			f.mustPage(t, 1, maxUnionScore, 1)
 			f.follow(t, 1, "B")
 			falls = true
 		}
@@ -1230,7 +1230,7 @@ func TestUnionSurvivesRedisFailureDuringLoad(t *testing.T) {
 }
 
 func TestUnionReadGivesUpWhenAlwaysOvertaken(t *testing.T) {
-	w := mini(t)
+	w := miniWorld(t)
 	a := newAuthors()
 	var f *feeds
 	f = feedsOf(w.process(t), a, func(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
@@ -1244,7 +1244,7 @@ func TestUnionReadGivesUpWhenAlwaysOvertaken(t *testing.T) {
 
 func TestUnionWindowIsNotReadAlone(t *testing.T) {
 	a := newAuthors()
-	f := feedsOf(mini(t).process(t), a, a.load, WindowPolicy{})
+	f := feedsOf(miniWorld(t).process(t), a, a.load, WindowPolicy{})
 	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errReadAlone) {
 		t.Errorf("%v, want %v", err, errReadAlone)
 	}

@@ -12,17 +12,17 @@ import (
 )
 
 // recalled is a cache of texts under any key, whose hot keys are remembered.
-func recalled(h *Client, name string, load Loader[string, string], parse func(string) (string, error)) *Cache[string, string] {
+func textCache(h *Client, name string, load Loader[string, string], parse func(string) (string, error)) *Cache[string, string] {
 	return New(h, Policy{Name: name}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: load, Parse: parse})
 }
 
 func TestWarmReadsSavedHotKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
-		texts := echo{}
-		before := w.hands(t, Options{})
+		texts := echoLoader{}
+		before := w.manualClient(t, Options{})
 		odd := []string{"plain", "", "_", "}", "_x", "a}b", "店"}
-		with, without := recalled(before.Client, "with", texts.load, asItIs), recalled(before.Client, "without", texts.load, nil)
+		with, without := textCache(before.Client, "with", texts.load, identity), textCache(before.Client, "without", texts.load, nil)
 		for i, text := range odd {
 			before.hot.add(with.inside().nameOf(text), int64(100-i))
 			before.hot.add(without.inside().nameOf(text), 100)
@@ -35,9 +35,9 @@ func TestWarmReadsSavedHotKeys(t *testing.T) {
 			t.Errorf("what was hot has %v left, want a life", left)
 		}
 
-		var loaded echo
-		after := w.hands(t, Options{LocalBytes: 1 << 20})
-		c := recalled(after.Client, "with", loaded.load, func(text string) (string, error) {
+		var loaded echoLoader
+		after := w.manualClient(t, Options{LocalBytes: 1 << 20})
+		c := textCache(after.Client, "with", loaded.load, func(text string) (string, error) {
 			if text == "a}b" {
 				return "what cannot be parsed", errors.New("no such key")
 			}
@@ -50,15 +50,15 @@ func TestWarmReadsSavedHotKeys(t *testing.T) {
 		if diff := cmp.Diff(want, loaded.calls); diff != "" {
 			t.Error("the hottest first, those that parse", diff)
 		}
-		if _, err := recalled(after.Client, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
+		if _, err := textCache(after.Client, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
 			t.Error("warmed without Parse", err)
 		}
 	})
 }
 
-func asItIs(text string) (string, error) { return text, nil }
+func identity(text string) (string, error) { return text, nil }
 
-type echo struct{ calls [][]string }
+type echoLoader struct{ calls [][]string }
 
 // What was hot yesterday is read at a start today, however quiet it is by now and
 // whatever else is hot; what was hot the day before is not. Reading it does not make it
@@ -66,12 +66,12 @@ type echo struct{ calls [][]string }
 func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
-		x := w.hands(t, Options{})
+		x := w.manualClient(t, Options{})
 		noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 		x.wall = func() time.Time { return noon.Add(time.Duration(x.passed.Load())) }
-		c := recalled(x.Client, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
-			return new(echo).load(ctx, keys) // what is read late in its life is loaded in the background, too
-		}, asItIs)
+		c := textCache(x.Client, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
+			return new(echoLoader).load(ctx, keys) // what is read late in its life is loaded in the background, too
+		}, identity)
 		read := func(hour int, keys int, name string, hits int64) {
 			x.passed.Store(int64(time.Duration(hour) * time.Hour))
 			for from := 0; from < keys; from += hotTracked {
@@ -128,16 +128,16 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 
 // Of several processes, and of several times of a day, the most hits count.
 func TestSavedHitsAreTheMaximum(t *testing.T) {
-	w := mini(t)
-	one, other := w.hands(t, Options{}), w.hands(t, Options{})
-	var texts echo
+	w := miniWorld(t)
+	one, other := w.manualClient(t, Options{}), w.manualClient(t, Options{})
+	var texts echoLoader
 	for _, step := range []struct {
-		x    *hands
+		x    *manualClient
 		hits int64
 	}{{one, 100}, {other, 300}, {one, 200}, {other, 1}} {
 		c := step.x.caches
 		if len(c) == 0 {
-			recalled(step.x.Client, "texts", texts.load, asItIs)
+			textCache(step.x.Client, "texts", texts.load, identity)
 		}
 		step.x.hot = newTopKeys()
 		step.x.hot.add(tagged(step.x.prefix+"texts:{", "k"), step.hits)
@@ -150,10 +150,10 @@ func TestSavedHitsAreTheMaximum(t *testing.T) {
 
 // Keys of a moment are no use tomorrow.
 func TestEphemeralKeysAreNotSaved(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{})
-	var texts echo
-	c := New(x.Client, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: asItIs, Ephemeral: true})
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{})
+	var texts echoLoader
+	c := New(x.Client, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: identity, Ephemeral: true})
 	x.hot.add(c.inside().nameOf("k"), 100)
 	x.SaveHotKeys(t.Context())
 	if n := w.rdb.Exists(t.Context(), x.warmKey("texts", x.wall())).Val(); n != 0 {
@@ -165,11 +165,11 @@ func TestEphemeralKeysAreNotSaved(t *testing.T) {
 }
 
 func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
-	w := mini(t)
-	x := w.hands(t, Options{})
-	var texts echo
-	c := recalled(x.Client, "texts", texts.load, asItIs)
-	other := recalled(x.Client, "texts-and-more", texts.load, asItIs)
+	w := miniWorld(t)
+	x := w.manualClient(t, Options{})
+	var texts echoLoader
+	c := textCache(x.Client, "texts", texts.load, identity)
+	other := textCache(x.Client, "texts-and-more", texts.load, identity)
 	for round := range 3 {
 		x.hot = newTopKeys()
 		for i := range hotTracked - 1 {
@@ -205,16 +205,16 @@ func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
 
 func TestWarmReturnsErrors(t *testing.T) {
 	away := new(outage)
-	x := mini(t).hands(t, Options{}, away)
-	var texts echo
-	c := recalled(x.Client, "texts", texts.load, asItIs)
+	x := miniWorld(t).manualClient(t, Options{}, away)
+	var texts echoLoader
+	c := textCache(x.Client, "texts", texts.load, identity)
 	away.on.Store(true)
-	if _, err := c.Warm(t.Context()); !errors.Is(err, errAway) {
+	if _, err := c.Warm(t.Context()); !errors.Is(err, errOutage) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func (e *echo) load(_ context.Context, keys []string) (map[string]string, error) {
+func (e *echoLoader) load(_ context.Context, keys []string) (map[string]string, error) {
 	e.calls = append(e.calls, keys)
 	found := make(map[string]string)
 	for _, k := range keys {

@@ -44,16 +44,16 @@ func upTo(n int) []int {
 	return users
 }
 
-type manyShown struct {
+type pagesOutcome struct {
 	pages map[int]Page
 	err   error
 }
 
-func pagesLater(ctx context.Context, w *Window[int], users ...int) <-chan manyShown {
-	done := make(chan manyShown, 1)
+func pagesLater(ctx context.Context, w *Window[int], users ...int) <-chan pagesOutcome {
+	done := make(chan pagesOutcome, 1)
 	go func() {
 		pages, err := w.Pages(ctx, users, 100)
-		done <- manyShown{pages, err}
+		done <- pagesOutcome{pages, err}
 	}()
 	return done
 }
@@ -92,7 +92,7 @@ func missingWindowsAreLoadedTogether(t *testing.T, w *world) {
 	want := make(map[int]Page)
 	l := newLists(0)
 	for _, user := range upTo(n) {
-		l.of[user] = numbered(scores...)
+		l.byUser[user] = numbered(scores...)
 		want[user] = Page{numbered(scores...), true}
 	}
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: each})
@@ -144,7 +144,7 @@ func pagesOfManyWait(t *testing.T, w *world) {
 	receive(t, one)
 }
 
-func failedListIsItsOwnMatter(t *testing.T, w *world) {
+func failedListFailsAlone(t *testing.T, w *world) {
 	win := windowOf(w.process(t), func(_ context.Context, users []int, _ int) (map[int][]Entry, error) {
 		if slices.Contains(users, 9) {
 			return nil, errDatabase
@@ -256,10 +256,10 @@ func removedExactly(t *testing.T, w *world) {
 		wrong = append(wrong, Entry{e.Member, e.Score + 1}, Entry{e.Member, e.Score - 1})
 	}
 	must(t, win.RemoveExactly(t.Context(), 1, append(wrong, Entry{"unknown", 1})...))
-	wantPage(t, "nothing under other scores", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "nothing under other scores", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 	for range 2 {
 		must(t, win.RemoveExactly(t.Context(), 1, ms(2), Entry{"", 9}, Entry{"most", maxScore}, Entry{"neg", -5}))
-		wantPage(t, "removed", shown{newestFirst([]Entry{ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
+		wantPage(t, "removed", pageResult{newestFirst([]Entry{ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	}
 	must(t, win.RemoveExactly(t.Context(), 1))
 
@@ -267,7 +267,7 @@ func removedExactly(t *testing.T, w *world) {
 	back := Entry{ms(2).Member, ms(9).Score}
 	must(t, win.Add(t.Context(), 1, back))
 	must(t, win.RemoveEach(t.Context(), map[int][]Entry{1: {ms(2)}, 7: {ms(2)}, 8: nil}))
-	wantPage(t, "put back", shown{newestFirst([]Entry{back, ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "put back", pageResult{newestFirst([]Entry{back, ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	wantLoads(t, l, 1)
 
 	// Below a window goes on, it is dropped when it is half empty, and not before.
@@ -275,11 +275,11 @@ func removedExactly(t *testing.T, w *world) {
 	small := NewWindow(w.process(t), WindowPolicy{Name: "small", Size: 4}, strconv.Itoa, l.load)
 	mustPage(t, small, 2, nil, 1)
 	must(t, small.RemoveExactly(t.Context(), 2, append(numbered(8, 5), Entry{"m007", 6})...))
-	wantPage(t, "a risen floor", shown{numbered(7, 6), false}, mustPage(t, small, 2, nil, 100))
+	wantPage(t, "a risen floor", pageResult{numbered(7, 6), false}, mustPage(t, small, 2, nil, 100))
 	wantLoads(t, l, 2)
 	l.remove(2, "m008", "m007", "m005")
 	must(t, small.RemoveExactly(t.Context(), 2, numbered(7)...))
-	wantPage(t, "loaded anew", shown{numbered(6, 4, 3, 2), false}, mustPage(t, small, 2, nil, 100))
+	wantPage(t, "loaded anew", pageResult{numbered(6, 4, 3, 2), false}, mustPage(t, small, 2, nil, 100))
 	wantLoads(t, l, 3)
 }
 
@@ -294,9 +294,9 @@ func exactRemovalOvertakesALoad(t *testing.T, w *world) {
 	must(t, there.RemoveExactly(t.Context(), 1, numbered(2)...))
 	p.end <- nil
 	receive(t, first)
-	wantPage(t, "the next reader", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	wantPage(t, "the next reader", pageResult{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	must(t, there.Invalidate(t.Context(), 1)) // the insert of 2, late
-	wantPage(t, "after the late insert", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	wantPage(t, "after the late insert", pageResult{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	if got := here.Stats().StoresRefused; got != 1 {
 		t.Errorf("%d stores refused, want 1", got)
 	}

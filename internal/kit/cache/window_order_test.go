@@ -29,7 +29,7 @@ func TestUnorderedWindowChangesMatchTheSource(t *testing.T) {
 		t.Logf("seed %d", seed)
 		const rounds, workers = 8, 4
 		w := b.world(t)
-		o := &unordered{in: make(map[int]map[string]int64)}
+		o := &unorderedChanges{members: make(map[int]map[string]int64)}
 		for range workers {
 			o.windows = append(o.windows, windowOf(w.process(t), o.load, WindowPolicy{Size: unorderedSize}))
 		}
@@ -46,8 +46,8 @@ func TestUnorderedWindowChangesMatchTheSource(t *testing.T) {
 			s := win.Stats()
 			sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
 		}
-		t.Logf("%d tellings, %d windows compared, %d hits, %d loads, %d stores refused", o.told, o.kept, sum.Hits, sum.Loads, sum.StoresRefused)
-		if o.kept < rounds || sum.Hits == 0 || sum.StoresRefused == 0 {
+		t.Logf("%d tellings, %d windows compared, %d hits, %d loads, %d stores refused", o.applied, o.compared, sum.Hits, sum.Loads, sum.StoresRefused)
+		if o.compared < rounds || sum.Hits == 0 || sum.StoresRefused == 0 {
 			t.Error("this run shows nothing")
 		}
 	})
@@ -60,18 +60,18 @@ const (
 )
 
 // unordered is lists whose changes are told in any order.
-type unordered struct {
+type unorderedChanges struct {
 	windows []*Window[int]
 
-	mu   sync.Mutex
-	in   map[int]map[string]int64 // by list, the score of each member
-	last int64                    // the highest score, as an id of a row
-	owed []func(*Window[int]) error
-	told int
-	kept int // windows that were there to be compared
+	mu       sync.Mutex
+	members  map[int]map[string]int64 // by list, the score of each member
+	last     int64                    // the highest score, as an id of a row
+	pending  []func(*Window[int]) error
+	applied  int
+	compared int // windows that were there to be compared
 }
 
-func (o *unordered) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
+func (o *unorderedChanges) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
 	found := make(map[int][]Entry)
 	o.mu.Lock()
 	for _, list := range lists {
@@ -83,9 +83,9 @@ func (o *unordered) load(ctx context.Context, lists []int, limit int) (map[int][
 }
 
 // newest is called under o.mu.
-func (o *unordered) newest(list, limit int) []Entry {
+func (o *unorderedChanges) newest(list, limit int) []Entry {
 	var all []Entry
-	for member, score := range o.in[list] {
+	for member, score := range o.members[list] {
 		all = append(all, Entry{member, score})
 	}
 	all = newestFirst(all)
@@ -93,19 +93,19 @@ func (o *unordered) newest(list, limit int) []Entry {
 }
 
 // work changes lists, tells some of what is owed, and reads. At its end it tells all.
-func (o *unordered) work(t *testing.T, win *Window[int], draw *rand.Rand) {
+func (o *unorderedChanges) work(t *testing.T, win *Window[int], draw *rand.Rand) {
 	const steps = 25
 	ctx := t.Context()
 	for range steps {
 		o.change(ctx, draw.IntN(unorderedLists), strconv.Itoa(draw.IntN(unorderedMembers)))
 		if draw.IntN(3) > 0 {
-			o.tell(t, win, draw)
+			o.apply(t, win, draw)
 		}
 		if _, err := win.Pages(ctx, []int{draw.IntN(unorderedLists), draw.IntN(unorderedLists)}, 3); err != nil {
 			t.Error(err)
 		}
 	}
-	for o.tell(t, win, draw) {
+	for o.apply(t, win, draw) {
 		if _, _, err := win.Page(ctx, draw.IntN(unorderedLists), nil, 3); err != nil {
 			t.Error(err)
 		}
@@ -113,36 +113,36 @@ func (o *unordered) work(t *testing.T, win *Window[int], draw *rand.Rand) {
 }
 
 // change commits that a member is put in or taken out, and owes the telling.
-func (o *unordered) change(ctx context.Context, list int, member string) {
+func (o *unorderedChanges) change(ctx context.Context, list int, member string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.in[list] == nil {
-		o.in[list] = make(map[string]int64)
+	if o.members[list] == nil {
+		o.members[list] = make(map[string]int64)
 	}
-	if score, there := o.in[list][member]; there {
-		delete(o.in[list], member)
-		o.owed = append(o.owed, func(w *Window[int]) error { return w.RemoveExactly(ctx, list, Entry{member, score}) })
+	if score, there := o.members[list][member]; there {
+		delete(o.members[list], member)
+		o.pending = append(o.pending, func(w *Window[int]) error { return w.RemoveExactly(ctx, list, Entry{member, score}) })
 		return
 	}
 	o.last++
-	o.in[list][member] = o.last
-	o.owed = append(o.owed, func(w *Window[int]) error { return w.Invalidate(ctx, list) })
+	o.members[list][member] = o.last
+	o.pending = append(o.pending, func(w *Window[int]) error { return w.Invalidate(ctx, list) })
 }
 
 // tell tells something that is owed, and sometimes leaves it owed.
-func (o *unordered) tell(t *testing.T, win *Window[int], draw *rand.Rand) bool {
+func (o *unorderedChanges) apply(t *testing.T, win *Window[int], draw *rand.Rand) bool {
 	o.mu.Lock()
-	if len(o.owed) == 0 {
+	if len(o.pending) == 0 {
 		o.mu.Unlock()
 		return false
 	}
-	i, last := draw.IntN(len(o.owed)), len(o.owed)-1
-	do := o.owed[i]
+	i, last := draw.IntN(len(o.pending)), len(o.pending)-1
+	do := o.pending[i]
 	if draw.IntN(4) > 0 {
-		o.owed[i] = o.owed[last]
-		o.owed = o.owed[:last]
+		o.pending[i] = o.pending[last]
+		o.pending = o.pending[:last]
 	}
-	o.told++
+	o.applied++
 	o.mu.Unlock()
 	if err := do(win); err != nil {
 		t.Error(err)
@@ -151,13 +151,13 @@ func (o *unordered) tell(t *testing.T, win *Window[int], draw *rand.Rand) bool {
 }
 
 // check compares the windows that are there with the lists. Nobody loads meanwhile.
-func (o *unordered) check(t *testing.T, round int, seed uint64) {
+func (o *unorderedChanges) check(t *testing.T, round int, seed uint64) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	kept, err := o.windows[0].Peek(t.Context(), 0, 1, 2, 3)
 	must(t, err)
-	o.kept += len(kept)
+	o.compared += len(kept)
 	for _, k := range kept {
 		want := o.newest(k.Key, len(k.Entries))
 		if k.Whole {

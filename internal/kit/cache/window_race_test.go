@@ -38,19 +38,19 @@ const (
 )
 
 // stage is how far an entry has come. Each step is taken under the model's mutex.
-type stage int
+type entryStage int
 
 const (
-	adding  stage = iota // committed; its Add has not returned
-	added                // its Add has returned
-	removed              // its removal is committed; its Remove has not returned
-	gone                 // its Remove has returned
+	addPending      entryStage = iota // committed; its Add has not returned
+	added                             // its Add has returned
+	removePending                     // its removal is committed; its Remove has not returned
+	removalReturned                   // its Remove has returned
 )
 
 // placed is one entry of the model. It is never added a second time.
-type placed struct {
+type modelEntry struct {
 	Entry
-	state stage
+	state entryStage
 }
 
 type windowRace struct {
@@ -58,7 +58,7 @@ type windowRace struct {
 	windows []*Window[int]
 
 	mu    sync.Mutex
-	lists [windowLists][]*placed
+	lists [windowLists][]*modelEntry
 	names int
 
 	reads, writes, past, ends, wrong atomic.Int64
@@ -78,7 +78,7 @@ func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int]
 	r.mu.Lock()
 	for _, list := range lists {
 		for _, p := range r.lists[list] {
-			if p.state < removed {
+			if p.state < removePending {
 				found[list] = append(found[list], p.Entry)
 			}
 		}
@@ -93,7 +93,7 @@ func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int]
 }
 
 func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
-	ctx, cancel := raceFor(t, during, func() bool { return len(r.lacks()) == 0 })
+	ctx, cancel := raceFor(t, during, func() bool { return len(r.missing()) == 0 })
 	defer cancel()
 	var all sync.WaitGroup
 	for i, win := range r.windows {
@@ -114,7 +114,7 @@ func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
 	if sum.RedisErrors > 0 {
 		t.Errorf("%d errors of Redis", sum.RedisErrors)
 	}
-	if few := r.lacks(); len(few) > 0 {
+	if few := r.missing(); len(few) > 0 {
 		t.Errorf("too few %v: this run shows nothing", few)
 	}
 }
@@ -130,7 +130,7 @@ func (r *windowRace) sum() (sum Stats) {
 }
 
 // lacks names what did not happen often enough yet for the race to show something.
-func (r *windowRace) lacks() []string {
+func (r *windowRace) missing() []string {
 	sum := r.sum()
 	return tooFew(map[string]int64{
 		"hits": sum.Hits / 100, "loads": sum.Loads / 20, "stores refused": sum.StoresRefused,
@@ -163,13 +163,13 @@ func (r *windowRace) write(ctx context.Context, t *testing.T, win *Window[int], 
 }
 
 func (r *windowRace) add(ctx context.Context, win *Window[int], list int, draw *rand.Rand) error {
-	fresh := make([]*placed, 1+draw.IntN(3))
+	fresh := make([]*modelEntry, 1+draw.IntN(3))
 	entries := make([]Entry, len(fresh))
 	r.mu.Lock()
 	for i := range fresh {
 		r.names++
 		entries[i] = Entry{fmt.Sprintf("%02d-%d", draw.IntN(100), r.names), draw.Int64N(windowScores)}
-		fresh[i] = &placed{entries[i], adding}
+		fresh[i] = &modelEntry{entries[i], addPending}
 	}
 	r.lists[list] = append(r.lists[list], fresh...)
 	r.mu.Unlock()
@@ -177,21 +177,21 @@ func (r *windowRace) add(ctx context.Context, win *Window[int], list int, draw *
 }
 
 func (r *windowRace) remove(ctx context.Context, win *Window[int], list int, draw *rand.Rand) error {
-	var some []*placed
+	var some []*modelEntry
 	var members []string
 	r.mu.Lock()
 	for _, i := range draw.Perm(len(r.lists[list])) {
 		if p := r.lists[list][i]; p.state == added && len(some) < 3 {
-			p.state = removed
+			p.state = removePending
 			some, members = append(some, p), append(members, p.Member)
 		}
 	}
 	r.mu.Unlock()
-	return r.then(win.Remove(ctx, list, members...), some, gone)
+	return r.then(win.Remove(ctx, list, members...), some, removalReturned)
 }
 
 // then notes that a write of these entries has returned.
-func (r *windowRace) then(err error, these []*placed, is stage) error {
+func (r *windowRace) then(err error, these []*modelEntry, is entryStage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range these {
@@ -201,7 +201,7 @@ func (r *windowRace) then(err error, these []*placed, is stage) error {
 }
 
 // in returns the entries of a list at this stage.
-func (r *windowRace) in(list int, is stage) map[Entry]bool {
+func (r *windowRace) in(list int, is entryStage) map[Entry]bool {
 	found := make(map[Entry]bool)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +220,7 @@ func (r *windowRace) read(ctx context.Context, t *testing.T, win *Window[int], d
 		if draw.IntN(2) == 0 {
 			after = &Entry{fmt.Sprintf("%02d", draw.IntN(100)), draw.Int64N(windowScores)}
 		}
-		before, over := r.in(list, added), r.in(list, gone)
+		before, over := r.in(list, added), r.in(list, removalReturned)
 		page, complete, err := win.Page(ctx, list, after, first)
 		if ctx.Err() != nil {
 			return

@@ -29,13 +29,13 @@ func TestWindow(t *testing.T) {
 		{"pages walk down to the end of a short list", pagesWalkToTheEnd},
 		{"a full window is complete down to its oldest entry only", fullWindowEndsAtItsFloor},
 		{"entries of one score are paged by member", tiesArePaged},
-		{"any member comes back as it was, in order (A27)", anyMemberComesBack},
+		{"any member comes back as it was, in order (A27)", membersRoundTrip},
 		{"scores come back exactly up to 2^53, and no further", scoresAreExact},
 		{"an entry added after the window expired does not look like the list (A23)", noPartialList},
 		{"a set without a marker is no window (A23)", foreignKeysAreNoWindow},
 		{"an empty list is remembered, and the first entry is its only one (A24)", emptyListIsRemembered},
 		{"entries added in any order make the same window (A25)", orderOfAddsDoesNotMatter},
-		{"a full window takes what is newer than its floor and drops what is older", fullWindowKeepsItsNewest},
+		{"a full window takes what is newer than its floor and drops what is older", fullWindowHasTheNewest},
 		{"a window that an added entry filled up goes on below", addedEntryMayFillIt},
 		{"a floor that moved ends the window", floorThatMovedEndsIt},
 		{"a removed entry is gone, and a removed floor rises", removedIsGone},
@@ -45,20 +45,20 @@ func TestWindow(t *testing.T) {
 		{"a read after an added entry does not wait for an older load (A3)", windowReadDoesNotJoin},
 		{"two processes load a hot missing window once (A4)", hotMissingWindowIsLoadedOnce},
 		{"a load survives its reader and is stored (A5)", windowLoadSurvivesItsReader},
-		{"lease and window always have a life (A7)", windowHasALife},
-		{"lives are spread, and reads renew them (A22)", windowLivesSlide},
+		{"lease and window always have a life (A7)", windowKeysHaveTTLs},
+		{"lives are spread, and reads renew them (A22)", readsRenewWindows},
 		{"a failed load is an error, is not kept and hands over", failedWindowLoadHandsOver},
 		{"a list out of order is an error and not stored", unorderedListIsAnError},
-		{"a reader that waited long enough loads without storing", windowPatienceEnds},
+		{"a reader that waited long enough loads without storing", longWindowWaitLoadsAlone},
 		{"writes larger than a batch arrive whole", largeWindow},
-		{"a server that forgot the scripts is taught them", windowScriptsAreTaught},
+		{"a server that forgot the scripts is taught them", windowScriptsAreReloaded},
 		{"reads and writes cost one round trip", windowRoundTrips},
 		{"entries are added to many lists at once", manyListsAtOnce},
-		{"a walk shows what is kept, and keeps nothing longer", walkShowsWhatIsKept},
+		{"a walk shows what is kept, and keeps nothing longer", scanReturnsWindows},
 		{"pages of many lists are those of each", pagesOfMany},
 		{"windows that are missing are loaded in one call, and stored", missingWindowsAreLoadedTogether},
 		{"pages of many lists wait for loads elsewhere, and load what is then left", pagesOfManyWait},
-		{"one list that fails leaves the others alone", failedListIsItsOwnMatter},
+		{"one list that fails leaves the others alone", failedListFailsAlone},
 		{"leases of many windows do not end with their reader", manyLoadsSurviveTheirReader},
 		{"members are known down to the floor", membersAreKnown},
 		{"any member is found as it was, in any number (A27)", anyMemberIsFound},
@@ -74,13 +74,13 @@ func TestWindow(t *testing.T) {
 
 // lists stands for a table of the database with a list for each user.
 type lists struct {
-	mu    sync.Mutex
-	of    map[int][]Entry // newest first
-	loads int
+	mu     sync.Mutex
+	byUser map[int][]Entry // newest first
+	loads  int
 }
 
 func newLists(user int, entries ...Entry) *lists {
-	l := &lists{of: make(map[int][]Entry)}
+	l := &lists{byUser: make(map[int][]Entry)}
 	l.insert(user, entries...)
 	return l
 }
@@ -89,14 +89,14 @@ func newLists(user int, entries ...Entry) *lists {
 func (l *lists) insert(user int, entries ...Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of[user] = newestFirst(append(l.of[user], entries...))
+	l.byUser[user] = newestFirst(append(l.byUser[user], entries...))
 }
 
 // remove commits that members are gone.
 func (l *lists) remove(user int, members ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of[user] = slices.DeleteFunc(l.of[user], func(e Entry) bool { return slices.Contains(members, e.Member) })
+	l.byUser[user] = slices.DeleteFunc(l.byUser[user], func(e Entry) bool { return slices.Contains(members, e.Member) })
 }
 
 func (l *lists) load(_ context.Context, users []int, limit int) (map[int][]Entry, error) {
@@ -105,7 +105,7 @@ func (l *lists) load(_ context.Context, users []int, limit int) (map[int][]Entry
 	l.loads++
 	found := make(map[int][]Entry)
 	for _, user := range users {
-		if all := l.of[user]; len(all) > 0 {
+		if all := l.byUser[user]; len(all) > 0 {
 			found[user] = slices.Clone(all[:min(limit, len(all))])
 		}
 	}
@@ -159,41 +159,41 @@ func numbered(scores ...int) []Entry {
 // nothing expires unless the test says so.
 func windowOf(h *Client, load WindowLoader[int], p WindowPolicy) *Window[int] {
 	p.Name = "order:list"
-	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
-	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, longTime)
 	return NewWindow(h, p, strconv.Itoa, load)
 }
 
 // shown is the outcome of one Page.
-type shown struct {
+type pageResult struct {
 	Entries  []Entry
 	Complete bool
 }
 
-func mustPage(t *testing.T, w *Window[int], user int, after *Entry, first int) shown {
+func mustPage(t *testing.T, w *Window[int], user int, after *Entry, first int) pageResult {
 	t.Helper()
 	entries, complete, err := w.Page(t.Context(), user, after, first)
 	if err != nil {
 		t.Fatalf("Page(%d, %v, %d): %v", user, after, first, err)
 	}
-	return shown{append([]Entry{}, entries...), complete}
+	return pageResult{append([]Entry{}, entries...), complete}
 }
 
-type shownLater struct {
-	shown
+type pageOutcome struct {
+	pageResult
 	err error
 }
 
-func pageLater(ctx context.Context, w *Window[int], user int) <-chan shownLater {
-	done := make(chan shownLater, 1)
+func pageLater(ctx context.Context, w *Window[int], user int) <-chan pageOutcome {
+	done := make(chan pageOutcome, 1)
 	go func() {
 		entries, complete, err := w.Page(ctx, user, nil, 100)
-		done <- shownLater{shown{append([]Entry{}, entries...), complete}, err}
+		done <- pageOutcome{pageResult{append([]Entry{}, entries...), complete}, err}
 	}()
 	return done
 }
 
-func wantPage(t *testing.T, what string, want, got shown) {
+func wantPage(t *testing.T, what string, want, got pageResult) {
 	t.Helper()
 	want.Entries = append([]Entry{}, want.Entries...)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -227,15 +227,15 @@ func pagesWalkToTheEnd(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2, 3, 4, 5)...)
 	here, there := windowOf(w.process(t), l.load, WindowPolicy{Size: 8}), windowOf(w.process(t), l.load, WindowPolicy{Size: 8})
 	for _, win := range []*Window[int]{here, here, there} {
-		wantPage(t, "first page", shown{numbered(5, 4), true}, mustPage(t, win, 1, nil, 2))
-		wantPage(t, "second page", shown{numbered(3, 2), true}, mustPage(t, win, 1, &numbered(4)[0], 2))
-		wantPage(t, "last page", shown{numbered(1), true}, mustPage(t, win, 1, &numbered(2)[0], 2))
-		wantPage(t, "beyond the end", shown{nil, true}, mustPage(t, win, 1, &numbered(1)[0], 2))
-		wantPage(t, "more than there is", shown{numbered(5, 4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 1000))
-		wantPage(t, "after an entry that is not there", shown{numbered(2, 1), true}, mustPage(t, win, 1, &Entry{"m0029", 2}, 1000))
-		wantPage(t, "after everything", shown{numbered(5), true}, mustPage(t, win, 1, &Entry{"", 1 << 60}, 1))
-		wantPage(t, "before everything", shown{nil, true}, mustPage(t, win, 1, &Entry{"", -1 << 60}, 1))
-		wantPage(t, "nothing", shown{nil, true}, mustPage(t, win, 1, nil, 0))
+		wantPage(t, "first page", pageResult{numbered(5, 4), true}, mustPage(t, win, 1, nil, 2))
+		wantPage(t, "second page", pageResult{numbered(3, 2), true}, mustPage(t, win, 1, &numbered(4)[0], 2))
+		wantPage(t, "last page", pageResult{numbered(1), true}, mustPage(t, win, 1, &numbered(2)[0], 2))
+		wantPage(t, "beyond the end", pageResult{nil, true}, mustPage(t, win, 1, &numbered(1)[0], 2))
+		wantPage(t, "more than there is", pageResult{numbered(5, 4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 1000))
+		wantPage(t, "after an entry that is not there", pageResult{numbered(2, 1), true}, mustPage(t, win, 1, &Entry{"m0029", 2}, 1000))
+		wantPage(t, "after everything", pageResult{numbered(5), true}, mustPage(t, win, 1, &Entry{"", 1 << 60}, 1))
+		wantPage(t, "before everything", pageResult{nil, true}, mustPage(t, win, 1, &Entry{"", -1 << 60}, 1))
+		wantPage(t, "nothing", pageResult{nil, true}, mustPage(t, win, 1, nil, 0))
 	}
 	wantLoads(t, l, 1)
 	if diff := cmp.Diff(Stats{Name: "order-list", Hits: 15, Misses: 1, Loads: 1, LoadCalls: 1}, here.Stats()); diff != "" {
@@ -253,11 +253,11 @@ func fullWindowEndsAtItsFloor(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2, 3, 4, 5)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
 	for _, when := range []string{"loaded", "cached"} {
-		wantPage(t, when+", within", shown{numbered(5, 4, 3), true}, mustPage(t, win, 1, nil, 3))
-		wantPage(t, when+", past the floor", shown{numbered(5, 4, 3), false}, mustPage(t, win, 1, nil, 4))
-		wantPage(t, when+", over the floor", shown{numbered(3), false}, mustPage(t, win, 1, &numbered(4)[0], 2))
-		wantPage(t, when+", from the floor", shown{nil, false}, mustPage(t, win, 1, &numbered(3)[0], 2))
-		wantPage(t, when+", below the floor", shown{nil, false}, mustPage(t, win, 1, &numbered(2)[0], 2))
+		wantPage(t, when+", within", pageResult{numbered(5, 4, 3), true}, mustPage(t, win, 1, nil, 3))
+		wantPage(t, when+", past the floor", pageResult{numbered(5, 4, 3), false}, mustPage(t, win, 1, nil, 4))
+		wantPage(t, when+", over the floor", pageResult{numbered(3), false}, mustPage(t, win, 1, &numbered(4)[0], 2))
+		wantPage(t, when+", from the floor", pageResult{nil, false}, mustPage(t, win, 1, &numbered(3)[0], 2))
+		wantPage(t, when+", below the floor", pageResult{nil, false}, mustPage(t, win, 1, &numbered(2)[0], 2))
 	}
 	wantLoads(t, l, 1)
 }
@@ -295,7 +295,7 @@ func tiesArePaged(t *testing.T, w *world) {
 	}
 }
 
-func anyMemberComesBack(t *testing.T, w *world) {
+func membersRoundTrip(t *testing.T, w *world) {
 	members := []string{
 		"", "\x00", "\x00\x00", "\x00a", "\x01", "null", "*", "-inf", "0", "a", "A", "ä", "z", "é", "\xff", "\xff\xfe", "{1}", "a b\r\n",
 	}
@@ -309,17 +309,17 @@ func anyMemberComesBack(t *testing.T, w *world) {
 	mustPage(t, win, 1, nil, 1)
 	l.insert(1, all...)
 	must(t, win.Add(t.Context(), 1, all...))
-	wantPage(t, "added", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "added", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 	wantLoads(t, l, 1)
 
 	must(t, win.Invalidate(t.Context(), 1))
 	for i := range all { // the first page loads, the others are from Redis
-		wantPage(t, "one by one", shown{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
+		wantPage(t, "one by one", pageResult{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
 	}
 	wantLoads(t, l, 2)
 
 	must(t, win.Remove(t.Context(), 1, members...))
-	wantPage(t, "removed", shown{nil, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "removed", pageResult{nil, true}, mustPage(t, win, 1, nil, 100))
 	wantLoads(t, l, 2)
 }
 
@@ -345,9 +345,9 @@ func scoresAreExact(t *testing.T, w *world) {
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	mustPage(t, win, 1, nil, 1)
 	must(t, win.Add(t.Context(), 1, all[4:]...))
-	wantPage(t, "all", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "all", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 	for i := range all {
-		wantPage(t, "one by one", shown{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
+		wantPage(t, "one by one", pageResult{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
 	}
 	for _, score := range []int64{maxScore + 1, -maxScore - 1} {
 		if err := win.Add(t.Context(), 1, Entry{"x", 1}, Entry{"y", score}); err == nil || !strings.Contains(err.Error(), "2^53") {
@@ -358,7 +358,7 @@ func scoresAreExact(t *testing.T, w *world) {
 			t.Errorf("a load of score %d: %v", score, err)
 		}
 	}
-	wantPage(t, "nothing of a refused Add", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "nothing of a refused Add", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 }
 
 func noPartialList(t *testing.T, w *world) {
@@ -372,7 +372,7 @@ func noPartialList(t *testing.T, w *world) {
 		t.Error("keys", diff)
 	}
 	for range 2 {
-		wantPage(t, "the list", shown{numbered(4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
+		wantPage(t, "the list", pageResult{numbered(4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
 	}
 	wantLoads(t, l, 2)
 }
@@ -381,7 +381,7 @@ func foreignKeysAreNoWindow(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	name := win.nameOf(1)
-	makes := map[string]func() error{
+	creates := map[string]func() error{
 		"a set": func() error { return w.rdb.ZAdd(t.Context(), name, redis.Z{Member: "m009", Score: 9}).Err() },
 		"text":  func() error { return w.rdb.Set(t.Context(), name, "[]", 0).Err() },
 	}
@@ -390,14 +390,14 @@ func foreignKeysAreNoWindow(t *testing.T, w *world) {
 		"add":    func() error { return win.Add(t.Context(), 1, numbered(2)...) },
 		"remove": func() error { return win.Remove(t.Context(), 1, "m009") },
 	}
-	for what, foreign := range makes {
+	for what, create := range creates {
 		for how, write := range writes {
 			before := l.count()
 			must(t, w.rdb.Del(t.Context(), name).Err())
-			must(t, foreign())
+			must(t, create())
 			must(t, write())
 			for range 2 {
-				wantPage(t, what+", "+how, shown{numbered(2, 1), true}, mustPage(t, win, 1, nil, 10))
+				wantPage(t, what+", "+how, pageResult{numbered(2, 1), true}, mustPage(t, win, 1, nil, 10))
 			}
 			wantLoads(t, l, before+1)
 		}
@@ -411,13 +411,13 @@ func emptyListIsRemembered(t *testing.T, w *world) {
 	l := newLists(1)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	for range 2 {
-		wantPage(t, "empty", shown{nil, true}, mustPage(t, win, 1, nil, 10))
+		wantPage(t, "empty", pageResult{nil, true}, mustPage(t, win, 1, nil, 10))
 	}
 	l.insert(1, numbered(5)...)
 	must(t, win.Add(t.Context(), 1, numbered(5)...))
-	wantPage(t, "after the first", shown{numbered(5), true}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "after the first", pageResult{numbered(5), true}, mustPage(t, win, 1, nil, 10))
 	must(t, win.Remove(t.Context(), 1, "m005", ""))
-	wantPage(t, "empty again", shown{nil, true}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "empty again", pageResult{nil, true}, mustPage(t, win, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
@@ -430,32 +430,32 @@ func orderOfAddsDoesNotMatter(t *testing.T, w *world) {
 		for _, i := range rand.Perm(len(all)) {
 			must(t, win.Add(t.Context(), user, all[i]))
 		}
-		wantPage(t, "added", shown{numbered(7, 6, 5, 4), false}, mustPage(t, win, user, nil, 10))
+		wantPage(t, "added", pageResult{numbered(7, 6, 5, 4), false}, mustPage(t, win, user, nil, 10))
 	}
 	wantLoads(t, l, 10)
 }
 
-func fullWindowKeepsItsNewest(t *testing.T, w *world) {
+func fullWindowHasTheNewest(t *testing.T, w *world) {
 	ties := []Entry{{"c", 5}, {"b", 5}}
 	l := newLists(1, append(numbered(1, 2, 3, 7, 6), ties...)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
 	want := append(numbered(7, 6), ties...)
-	wantPage(t, "loaded", shown{want, false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "loaded", pageResult{want, false}, mustPage(t, win, 1, nil, 10))
 	for _, e := range []Entry{{"a", 5}, {"m004", 4}, {"", 5}, {"b", 5}} { // below the floor, and the floor once more
 		must(t, win.Add(t.Context(), 1, e))
-		wantPage(t, fmt.Sprint("added ", e), shown{want, false}, mustPage(t, win, 1, nil, 10))
+		wantPage(t, fmt.Sprint("added ", e), pageResult{want, false}, mustPage(t, win, 1, nil, 10))
 	}
 	must(t, win.Add(t.Context(), 1, Entry{"bb", 5}))
-	wantPage(t, "just above the floor", shown{append(numbered(7, 6), Entry{"c", 5}, Entry{"bb", 5}), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "just above the floor", pageResult{append(numbered(7, 6), Entry{"c", 5}, Entry{"bb", 5}), false}, mustPage(t, win, 1, nil, 10))
 	must(t, win.Add(t.Context(), 1, numbered(9, 4, 8)...))
-	wantPage(t, "newer ones", shown{numbered(9, 8, 7, 6), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "newer ones", pageResult{numbered(9, 8, 7, 6), false}, mustPage(t, win, 1, nil, 10))
 	if got := w.members(t, win.nameOf(1)); got != 5 {
 		t.Errorf("%d members in the set, want 4 and the marker", got)
 	}
 	// The window has room now, but below its floor m005 and others are missing.
 	must(t, win.Remove(t.Context(), 1, "m009", "m008"))
 	must(t, win.Add(t.Context(), 1, numbered(4)...))
-	wantPage(t, "room below the floor stays empty", shown{numbered(7, 6), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "room below the floor stays empty", pageResult{numbered(7, 6), false}, mustPage(t, win, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
@@ -464,11 +464,11 @@ func addedEntryMayFillIt(t *testing.T, w *world) {
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
 	mustPage(t, win, 1, nil, 10)
 	must(t, win.Add(t.Context(), 1, numbered(3)...))
-	wantPage(t, "three of three", shown{numbered(3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "three of three", pageResult{numbered(3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
 	must(t, win.Add(t.Context(), 1, numbered(4)...))
-	wantPage(t, "three of four", shown{numbered(4, 3, 2), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "three of four", pageResult{numbered(4, 3, 2), false}, mustPage(t, win, 1, nil, 10))
 	must(t, win.Remove(t.Context(), 1, "m003"))
-	wantPage(t, "two of three", shown{numbered(4, 2), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "two of three", pageResult{numbered(4, 2), false}, mustPage(t, win, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
@@ -484,7 +484,7 @@ func floorThatMovedEndsIt(t *testing.T, w *world) {
 		l.insert(1, Entry{"m004", to})
 		must(t, win.Add(t.Context(), 1, Entry{"m004", to}))
 		all := newestFirst(append(numbered(3, 5, 6), Entry{"m004", to}))
-		wantPage(t, fmt.Sprint("moved to ", to), shown{all[:3], false}, mustPage(t, win, 1, nil, 10))
+		wantPage(t, fmt.Sprint("moved to ", to), pageResult{all[:3], false}, mustPage(t, win, 1, nil, 10))
 		wantLoads(t, l, 2)
 	}
 }
@@ -494,9 +494,9 @@ func removedIsGone(t *testing.T, w *world) {
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
 	mustPage(t, win, 1, nil, 10)
 	must(t, win.Remove(t.Context(), 1, "m005", "m003", "m001", "unknown"))
-	wantPage(t, "removed", shown{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "removed", pageResult{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
 	must(t, win.Add(t.Context(), 1, numbered(3)...))
-	wantPage(t, "below the new floor", shown{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "below the new floor", pageResult{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
@@ -507,7 +507,7 @@ func drainedWindowIsLoadedAgain(t *testing.T, w *world) {
 		mustPage(t, win, size, nil, 10)
 		l.remove(size, "m005", "m004")
 		must(t, win.Remove(t.Context(), size, "m005", "m004"))
-		wantPage(t, "loaded again", shown{newestFirst(numbered(1, 2, 3))[:size], false}, mustPage(t, win, size, nil, 10))
+		wantPage(t, "loaded again", pageResult{newestFirst(numbered(1, 2, 3))[:size], false}, mustPage(t, win, size, nil, 10))
 		wantLoads(t, l, 2)
 	}
 }
@@ -541,7 +541,7 @@ func overtakenWindowIsNotStored(t *testing.T, w *world) {
 			t.Errorf("%s: the overtaken reader got %v, want what it read", name, got)
 		}
 		l.mu.Lock()
-		want := shown{l.of[1], true}
+		want := pageResult{l.byUser[1], true}
 		l.mu.Unlock()
 		wantPage(t, name+", the next reader", want, mustPage(t, there, 1, nil, 10))
 		wantPage(t, name+", the first process then", want, mustPage(t, here, 1, nil, 10))
@@ -567,8 +567,8 @@ func windowLeaseBelongsToOneLoad(t *testing.T, w *world) {
 		t.Error("the older load stored its list under the lease of the younger one")
 	}
 	young.end <- nil
-	wantPage(t, "the second reader", shown{numbered(2, 1), true}, receive(t, second).shown)
-	wantPage(t, "another process", shown{numbered(2, 1), true}, mustPage(t, there, 1, nil, 10))
+	wantPage(t, "the second reader", pageResult{numbered(2, 1), true}, receive(t, second).pageResult)
+	wantPage(t, "another process", pageResult{numbered(2, 1), true}, mustPage(t, there, 1, nil, 10))
 	wantLoads(t, l, 2)
 }
 
@@ -582,16 +582,16 @@ func windowReadDoesNotJoin(t *testing.T, w *world) {
 	must(t, here.Add(t.Context(), 1, numbered(2)...))
 	second := pageLater(t.Context(), here, 1)
 	nextLoad().end <- nil // while the old load still runs
-	wantPage(t, "the second reader", shown{numbered(2, 1), true}, receive(t, second).shown)
+	wantPage(t, "the second reader", pageResult{numbered(2, 1), true}, receive(t, second).pageResult)
 	old.end <- nil
-	wantPage(t, "the first reader", shown{numbered(1), true}, receive(t, first).shown)
+	wantPage(t, "the first reader", pageResult{numbered(1), true}, receive(t, first).pageResult)
 }
 
 func hotMissingWindowIsLoadedOnce(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2)...)
 	load, nextLoad := l.pausing(t)
 	windows := []*Window[int]{windowOf(w.process(t), load, WindowPolicy{}), windowOf(w.process(t), load, WindowPolicy{})}
-	var readers []<-chan shownLater
+	var readers []<-chan pageOutcome
 	for i := range 16 {
 		readers = append(readers, pageLater(t.Context(), windows[i%2], 1))
 	}
@@ -601,7 +601,7 @@ func hotMissingWindowIsLoadedOnce(t *testing.T, w *world) {
 	for _, r := range readers {
 		got := receive(t, r)
 		must(t, got.err)
-		wantPage(t, "a reader", shown{numbered(2, 1), true}, got.shown)
+		wantPage(t, "a reader", pageResult{numbered(2, 1), true}, got.pageResult)
 	}
 	wantLoads(t, l, 1)
 }
@@ -624,11 +624,11 @@ func windowLoadSurvivesItsReader(t *testing.T, w *world) {
 	}
 	p.end <- nil
 	h.Wait()
-	wantPage(t, "another reader", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	wantPage(t, "another reader", pageResult{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
-func windowHasALife(t *testing.T, w *world) {
+func windowKeysHaveTTLs(t *testing.T, w *world) {
 	l := newLists(1, numbered(1)...)
 	load, nextLoad := l.pausing(t)
 	here := windowOf(w.process(t), load, WindowPolicy{LeaseTTL: time.Minute})
@@ -641,7 +641,7 @@ func windowHasALife(t *testing.T, w *world) {
 		t.Errorf("the lease has %v left, want more than 0 and at most a minute", left)
 	}
 	must(t, w.rdb.Del(t.Context(), leaseOf(here.nameOf(1))).Err()) // as its expiry does
-	wantPage(t, "its successor", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	wantPage(t, "its successor", pageResult{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	p.end <- nil
 	receive(t, crashed)
 	if got := here.Stats().StoresRefused; got != 1 {
@@ -660,7 +660,7 @@ func windowHasALife(t *testing.T, w *world) {
 	}
 }
 
-func windowLivesSlide(t *testing.T, w *world) {
+func readsRenewWindows(t *testing.T, w *world) {
 	const life = time.Hour
 	l := newLists(1)
 	win := windowOf(w.process(t), l.load, WindowPolicy{TTL: life})
@@ -718,7 +718,7 @@ func failedWindowLoadHandsOver(t *testing.T, w *world) {
 			w.elapse(time.Second) // an exit leaves the lease to its end
 		}
 		failing = false
-		wantPage(t, name, shown{numbered(1), true}, mustPage(t, win, 1, nil, 10))
+		wantPage(t, name, pageResult{numbered(1), true}, mustPage(t, win, 1, nil, 10))
 		if got := win.Stats(); name != "an exit" && got.Waits != 0 || got.LoadErrors > 1 {
 			t.Errorf("%s: %+v, want nobody to wait", name, got)
 		}
@@ -737,7 +737,7 @@ func unorderedListIsAnError(t *testing.T, w *world) {
 	}
 	long := windowOf(w.process(t), always(numbered(4, 3, 2, 1)), WindowPolicy{Size: 2})
 	for range 2 {
-		wantPage(t, "more than the limit", shown{numbered(4, 3), false}, mustPage(t, long, 1, nil, 10))
+		wantPage(t, "more than the limit", pageResult{numbered(4, 3), false}, mustPage(t, long, 1, nil, 10))
 	}
 }
 
@@ -752,14 +752,14 @@ func always(entries []Entry) WindowLoader[int] {
 	}
 }
 
-func windowPatienceEnds(t *testing.T, w *world) {
+func longWindowWaitLoadsAlone(t *testing.T, w *world) {
 	l := newLists(1, numbered(1)...)
 	load, nextLoad := l.pausing(t)
 	slowOne := windowOf(w.process(t), load, WindowPolicy{})
 	hasty := windowOf(w.process(t), l.load, WindowPolicy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 500 * time.Millisecond})
 	first := pageLater(t.Context(), slowOne, 1)
 	p := nextLoad()
-	wantPage(t, "the reader that waited", shown{numbered(1), true}, mustPage(t, hasty, 1, nil, 10))
+	wantPage(t, "the reader that waited", pageResult{numbered(1), true}, mustPage(t, hasty, 1, nil, 10))
 	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Waits: 1, Loads: 1, LoadCalls: 1}, hasty.Stats()); diff != "" {
 		t.Error(diff)
 	}
@@ -788,12 +788,12 @@ func largeWindow(t *testing.T, w *world) {
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 1200})
 	mustPage(t, win, 1, nil, 1)
 	must(t, win.Add(t.Context(), 1, all[:1100]...))
-	wantPage(t, "added", shown{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
+	wantPage(t, "added", pageResult{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
 	wantLoads(t, l, 1)
 	must(t, win.Invalidate(t.Context(), 1))
 	l.insert(1, all[:1100]...)
 	for range 2 {
-		wantPage(t, "loaded", shown{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
+		wantPage(t, "loaded", pageResult{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
 	}
 	wantLoads(t, l, 2)
 	var gone []string
@@ -801,14 +801,14 @@ func largeWindow(t *testing.T, w *world) {
 		gone = append(gone, e.Member)
 	}
 	must(t, win.Remove(t.Context(), 1, gone...))
-	wantPage(t, "removed", shown{all[600:1200], false}, mustPage(t, win, 1, nil, 1700))
+	wantPage(t, "removed", pageResult{all[600:1200], false}, mustPage(t, win, 1, nil, 1700))
 	wantLoads(t, l, 2)
 	must(t, win.Add(t.Context(), 1))
 	must(t, win.Remove(t.Context(), 1))
 	must(t, win.Invalidate(t.Context()))
 }
 
-func windowScriptsAreTaught(t *testing.T, w *world) {
+func windowScriptsAreReloaded(t *testing.T, w *world) {
 	l := newLists(1, numbered(1)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	steps := []func() error{
@@ -816,7 +816,7 @@ func windowScriptsAreTaught(t *testing.T, w *world) {
 		func() error { return win.Add(t.Context(), 1, numbered(2, 3)...) },
 		func() error { return win.Remove(t.Context(), 1, "m002") },
 		func() error {
-			wantPage(t, "at the end", shown{numbered(3, 1), true}, mustPage(t, win, 1, nil, 10))
+			wantPage(t, "at the end", pageResult{numbered(3, 1), true}, mustPage(t, win, 1, nil, 10))
 			return nil
 		},
 	}
@@ -829,7 +829,7 @@ func windowScriptsAreTaught(t *testing.T, w *world) {
 
 func windowRoundTrips(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2, 3)...)
-	sent := new(tally)
+	sent := new(commandCounter)
 	win := windowOf(w.process(t, sent), l.load, WindowPolicy{})
 	page := func() error { _, _, err := win.Page(t.Context(), 1, nil, 10); return err }
 	pages := func() error { _, err := win.Pages(t.Context(), upTo(100), 10); return err }
@@ -885,16 +885,16 @@ func manyListsAtOnce(t *testing.T, w *world) {
 	before := l.count()
 	must(t, win.AddEach(t.Context(), inEach(kept+missing, numbered(2, 3)...)))
 	for _, k := range []int{1, kept / 2, kept} {
-		wantPage(t, "a list that was kept", shown{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
+		wantPage(t, "a list that was kept", pageResult{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
 	}
 	if n := l.count() - before; n != 0 {
 		t.Errorf("%d loads of lists that were kept", n)
 	}
-	wantPage(t, "a list that was not", shown{nil, true}, mustPage(t, win, kept+1, nil, 3))
+	wantPage(t, "a list that was not", pageResult{nil, true}, mustPage(t, win, kept+1, nil, 3))
 }
 
 // walkShowsWhatIsKept also has keys that are no windows on the way.
-func walkShowsWhatIsKept(t *testing.T, w *world) {
+func scanReturnsWindows(t *testing.T, w *world) {
 	l := newLists(1, numbered(2, 1)...)
 	l.insert(2, numbered(5, 4, 3)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
@@ -942,8 +942,8 @@ func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
 	must(t, err)
 	l := newLists(1, numbered(1, 2, 3)...)
 	win := windowOf(h, l.load, WindowPolicy{Size: 2})
-	wantPage(t, "first page", shown{numbered(3), true}, mustPage(t, win, 1, nil, 1))
-	wantPage(t, "past the floor", shown{numbered(2), false}, mustPage(t, win, 1, &numbered(3)[0], 5))
+	wantPage(t, "first page", pageResult{numbered(3), true}, mustPage(t, win, 1, nil, 1))
+	wantPage(t, "past the floor", pageResult{numbered(2), false}, mustPage(t, win, 1, &numbered(3)[0], 5))
 	wantPages(t, win, []int{1, 2, 1}, 2, map[int]Page{1: {numbered(3, 2), true}, 2: {nil, true}})
 	wantMembers(t, win, 1, []string{"m003", "m001"}, Membership{Has: map[string]bool{"m003": true}, Floor: 2})
 	for name, err := range map[string]error{
@@ -981,7 +981,7 @@ func TestWindowSurvivesRedisFailureDuringLoad(t *testing.T) {
 		m.Close()
 		return l.load(ctx, users, limit)
 	}, WindowPolicy{})
-	wantPage(t, "loaded", shown{numbered(1), true}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "loaded", pageResult{numbered(1), true}, mustPage(t, win, 1, nil, 10))
 	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Loads: 1, LoadCalls: 1, RedisErrors: 1}, win.Stats()); diff != "" {
 		t.Error(diff)
 	}

@@ -25,9 +25,9 @@ type wire struct {
 // port is the bus as one hub has it.
 type port struct {
 	*wire
-	hear     func(ctx context.Context, bodies [][]byte)
-	follower eventbus.Observer
-	waiting  [][]byte
+	handler  func(ctx context.Context, bodies [][]byte)
+	observer eventbus.Observer
+	pending  [][]byte
 }
 
 func (w *wire) port() *port {
@@ -49,32 +49,32 @@ func (p *port) Publish(_ context.Context, ms ...eventbus.Message) error {
 	p.published = append(p.published, ms...)
 	for _, at := range p.ports {
 		for _, m := range ms {
-			at.waiting = append(at.waiting, m.Body)
+			at.pending = append(at.pending, m.Body)
 		}
 	}
 	return nil
 }
 
-func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.hear = hear }
+func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.handler = hear }
 
-func (p *port) AddObserver(f eventbus.Observer) { p.follower = f }
+func (p *port) AddObserver(f eventbus.Observer) { p.observer = f }
 
 func (p *port) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 
 // take is what waits at the port, which the test may deliver in its own way.
-func (p *port) take() [][]byte {
+func (p *port) drain() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	waiting := p.waiting
-	p.waiting = nil
+	waiting := p.pending
+	p.pending = nil
 	return waiting
 }
 
 // deliver hands over what waits, in its order.
-func (p *port) deliver(ctx context.Context) { p.hear(ctx, p.take()) }
+func (p *port) deliver(ctx context.Context) { p.handler(ctx, p.drain()) }
 
 // words are the messages that were published so far.
-func (w *wire) words(t *testing.T) []busMessage {
+func (w *wire) messages(t *testing.T) []busMessage {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *wire) words(t *testing.T) []busMessage {
 // connected is a process whose hub is on the wire. Its clocks stand still and it
 // is in sync, for as long as that lasts.
 type connected struct {
-	*hands
+	*manualClient
 	*port
 }
 
@@ -104,14 +104,14 @@ func (w *world) connected(t *testing.T, on *wire, o Options) connected {
 	if o.LocalBytes == 0 {
 		o.LocalBytes = 1 << 20
 	}
-	x := connected{w.hands(t, o), p}
+	x := connected{w.manualClient(t, o), p}
 	x.inSyncSince(0)
 	return x
 }
 
 // inSyncSince says that the process heard all that was said until some time ago.
 func (x connected) inSyncSince(ago time.Duration) {
-	x.follower.Synced(x.clock.zero.Add(time.Duration(x.passed.Load()) - ago))
+	x.observer.Synced(x.clock.zero.Add(time.Duration(x.passed.Load()) - ago))
 }
 
 // pair are two processes on one wire, each with the cache that build makes.
@@ -128,19 +128,19 @@ type pair struct {
 // which hear of keys one by one.
 func newPair(t *testing.T, p Policy, ids ...int) *pair {
 	t.Helper()
-	x := &pair{world: mini(t), wire: new(wire), rows: newTable(ids...)}
+	x := &pair{world: miniWorld(t), wire: new(wire), rows: newTable(ids...)}
 	x.one, x.two = x.world.connected(t, x.wire, Options{}), x.world.connected(t, x.wire, Options{})
-	x.here, x.there = heardRows(x.one.Client, p, x.rows), heardRows(x.two.Client, p, x.rows)
+	x.here, x.there = parsedRows(x.one.Client, p, x.rows), parsedRows(x.two.Client, p, x.rows)
 	return x
 }
 
 // heardRows is a cache of rows whose keys others can name, with a guard over the
 // ids of the table.
-func heardRows(h *Client, p Policy, rows *table) *Cache[int, row] {
-	return heardFrom(h, p, rows, rows.load)
+func parsedRows(h *Client, p Policy, rows *table) *Cache[int, row] {
+	return parsedRowsFrom(h, p, rows, rows.load)
 }
 
-func heardFrom(h *Client, p Policy, rows *table, load Loader[int, row]) *Cache[int, row] {
+func parsedRowsFrom(h *Client, p Policy, rows *table, load Loader[int, row]) *Cache[int, row] {
 	return New(h, p.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, Parse: strconv.Atoi, Load: load, All: rows.ids, Version: func(r row) int64 { return int64(r.Version) },
 	})
@@ -151,8 +151,8 @@ func (x *pair) warm(t *testing.T, ids ...int) {
 	t.Helper()
 	for _, c := range []*Cache[int, row]{x.here, x.there} {
 		for _, id := range ids {
-			ownHit(t, c, id)
-			if !ownHit(t, c, id) {
+			localHit(t, c, id)
+			if !localHit(t, c, id) {
 				t.Fatalf("key %d is not kept", id)
 			}
 		}
@@ -178,7 +178,7 @@ func wantVersion(t *testing.T, what string, c *Cache[int, row], id, want int) {
 }
 
 // own lists those of the keys that a cache answers itself.
-func own(t *testing.T, c *Cache[int, row], ids ...int) []int {
+func localKeys(t *testing.T, c *Cache[int, row], ids ...int) []int {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
 		e, _, good := c.inside().local.get(id)

@@ -33,11 +33,11 @@ func TestMessageDropsExactlyItsKeys(t *testing.T) {
 		}, []int{2, 3}},
 		{"more than 2000 keys, none of them", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, many...) }, nil},
 		{"no key", func(t *testing.T, x *pair) { mustInvalidate(t, x.here) }, []int{1, 2, 3}},
-		{"a key that cannot be parsed", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"row","k":["1","one"]}`) }, nil},
-		{"a message that cannot be read", func(t *testing.T, x *pair) { x.say(t, `from a later release`) }, nil},
-		{"a message of an unknown policy", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"other","k":["1"]}`) }, []int{1, 2, 3}},
-		{"a message of an unknown table", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","t":"other"}`) }, []int{1, 2, 3}},
-		{"a field of a later release beside known ones", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"row","k":["1"],"z":1}`) }, []int{2, 3}},
+		{"a key that cannot be parsed", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1","one"]}`) }, nil},
+		{"a message that cannot be read", func(t *testing.T, x *pair) { x.inject(t, `from a later release`) }, nil},
+		{"a message of an unknown policy", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"other","k":["1"]}`) }, []int{1, 2, 3}},
+		{"a message of an unknown table", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","t":"other"}`) }, []int{1, 2, 3}},
+		{"a field of a later release beside known ones", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1"],"z":1}`) }, []int{2, 3}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestMessageDropsExactlyItsKeys(t *testing.T) {
 				}
 			}
 			x.two.deliver(t.Context())
-			if diff := cmp.Diff(test.keep, own(t, x.there, 1, 2, 3), equateEmpty); diff != "" {
+			if diff := cmp.Diff(test.keep, localKeys(t, x.there, 1, 2, 3), equateEmpty); diff != "" {
 				t.Error("kept", diff)
 			}
 		})
@@ -66,15 +66,15 @@ var equateEmpty = cmp.Transformer("empty", func(ids []int) string {
 })
 
 // say publishes a body as some other process would.
-func (x *pair) say(t *testing.T, body string) {
+func (x *pair) inject(t *testing.T, body string) {
 	t.Helper()
 	x.wire.mu.Lock()
 	defer x.wire.mu.Unlock()
-	x.two.waiting = append(x.two.waiting, []byte(body))
+	x.two.pending = append(x.two.pending, []byte(body))
 }
 
 func TestWithoutParseAMessageDropsThePolicy(t *testing.T) {
-	w, on, rows := mini(t), new(wire), newTable(1, 2)
+	w, on, rows := miniWorld(t), new(wire), newTable(1, 2)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	here, there := rowsOf(one.Client, localPolicy(), rows.load), rowsOf(two.Client, localPolicy(), rows.load)
 	mustGet(t, there, 1)
@@ -82,7 +82,7 @@ func TestWithoutParseAMessageDropsThePolicy(t *testing.T) {
 	rows.commit(1)
 	mustInvalidate(t, here, 1)
 	two.deliver(t.Context())
-	if got := own(t, there, 1, 2); len(got) > 0 {
+	if got := localKeys(t, there, 1, 2); len(got) > 0 {
 		t.Errorf("%v are kept", got)
 	}
 	wantVersion(t, "a read after it was heard", there, 1, 2)
@@ -92,12 +92,12 @@ func TestWithoutParseAMessageDropsThePolicy(t *testing.T) {
 func TestMessagesCarryAnyKey(t *testing.T) {
 	keys := []string{"", "_", "}", "\x00\x1f\"\\", "\xff\xfe", "<&>", strings.Repeat("長", 900), strings.Repeat("\x01", 60_000)}
 	for _, key := range keys {
-		w, on := mini(t), new(wire)
+		w, on := miniWorld(t), new(wire)
 		one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 		version := 1
 		build := func(h *Client) *Cache[string, row] {
 			return New(h, localPolicy().withTestTimes(), Source[string, row]{
-				Key: func(k string) string { return k }, Parse: asItIs,
+				Key: func(k string) string { return k }, Parse: identity,
 				Load: func(_ context.Context, ks []string) (map[string]row, error) {
 					return map[string]row{ks[0]: {1, version}}, nil
 				},
@@ -128,7 +128,7 @@ func TestManyKeysFitIntoMessages(t *testing.T) {
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
 	on := new(wire)
-	h := mini(t).connected(t, on, Options{})
+	h := miniWorld(t).connected(t, on, Options{})
 	var keys []string
 	for range 1500 {
 		keys = append(keys, strings.Repeat(string(rune(draw.IntN(200))), draw.IntN(300)))
@@ -137,7 +137,7 @@ func TestManyKeysFitIntoMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	for i, w := range on.words(t) {
+	for i, w := range on.messages(t) {
 		if w.From != h.id || w.Policy != "row" || len(w.Keys) == 0 {
 			t.Errorf("message %d is from %q, of policy %q, with %d keys", i, w.From, w.Policy, len(w.Keys))
 		}
