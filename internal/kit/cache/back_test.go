@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The answers of two reads may come in another order than Redis gave them: who
-// saw the newer one must not see the older one after it.
+// Replies of two reads may arrive in another order than Redis sent them. A reader that saw the
+// newer value must not see the older one later.
 func TestLateReplyDoesNotReplaceNewerEntry(t *testing.T) {
 	on, rows := new(wire), newTable(1)
 	w, late := miniWorld(t), &lateReply{held: make(chan chan struct{})}
@@ -18,17 +18,17 @@ func TestLateReplyDoesNotReplaceNewerEntry(t *testing.T) {
 	here, there := parsedRows(one.Client, localPolicy(), rows), parsedRows(two.Client, localPolicy(), rows)
 	mustGet(t, here, 1)
 	late.on.Store(true)
-	first := getLater(t.Context(), there, 1) // Redis said version 1
+	first := getLater(t.Context(), there, 1) // Redis replied with version 1
 	release := receive(t, late.held)
 	late.on.Store(false)
 	r := rows.commit(1)
-	mustPut(t, here, r) // which P2 does not hear of
+	mustPut(t, here, r) // process two misses the message
 	if got := versionOf(SkipLocal(t.Context()), t, there, 1); got != 2 {
-		t.Fatalf("a fresh read got version %d, want 2", got)
+		t.Fatalf("SkipLocal got version %d, want 2", got)
 	}
 	close(release)
 	receive(t, first)
-	wantVersion(t, "after a fresh read saw version 2", there, 1, 2)
+	wantVersion(t, "after SkipLocal", there, 1, 2)
 }
 
 func TestOlderGenerationDoesNotReplaceNewerList(t *testing.T) {
@@ -43,20 +43,19 @@ func TestOlderGenerationDoesNotReplaceNewerList(t *testing.T) {
 	lists.inside().local.put(k, before, entryOf(1_700_000_000_000_001, 1))
 	got, err := lists.Get(t.Context(), k)
 	if err != nil || !cmp.Equal([]int{1, 2}, got) {
-		t.Errorf("got %v, %v, want the list of the younger generation", got, err)
+		t.Errorf("got %v, %v, want the list of the newer generation", got, err)
 	}
 	lists.inside().local.put(k, before, entryOf(1_700_000_000_000_003))
 	if got, err := lists.Get(t.Context(), k); err != nil || len(got) != 0 {
-		t.Errorf("got %v, %v, want the empty list of the youngest", got, err)
+		t.Errorf("got %v, %v, want the empty list of the newest generation", got, err)
 	}
 }
 
-// A read that passes over what the process holds, or that finds nothing there, and
-// whose load was overtaken by an invalidation of which nobody here has heard: its
-// value is not kept, and what is held is older.
+// A read bypasses or misses L1, and an invalidation that this process misses overtakes its
+// load. The value is not stored, and the older entry is dropped.
 func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
 	w, rows := miniWorld(t), newTable(1)
-	two := w.connected(t, new(wire), Options{}) // which hears nothing
+	two := w.connected(t, new(wire), Options{}) // misses all messages
 	load, nextLoad := rows.pausing(t)
 	here, there := rowsOf(w.process(t), Policy{}, rows.load), parsedRowsFrom(two.Client, localPolicy(), rows, load)
 	mustGet(t, here, 1)
@@ -68,23 +67,22 @@ func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
 	mustInvalidate(t, here, 1)
 	p.end <- nil
 	if got := receive(t, fresh); got.row.Version != 2 {
-		t.Fatalf("the fresh read got %v, want version 2", got)
+		t.Fatalf("SkipLocal got %v, want version 2", got)
 	}
 	if got := localKeys(t, there, 1); len(got) > 0 {
-		t.Error("the older value is still held")
+		t.Error("the older entry is still stored")
 	}
 }
 
-// What is found and does not belong into the process's memory does not leave
-// something older there.
+// A reply that does not qualify for local memory must not leave an older entry there.
 func TestSkippedStoreDropsAnOlderEntry(t *testing.T) {
 	cases := []struct {
 		name     string
 		criteria Criteria
 		spoil    func(x connected, c *Cache[int, row])
 	}{
-		{"a key that is not hot any more", allCriteria &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
-		{"a value that has become too big", allCriteria, func(_ connected, c *Cache[int, row]) { c.inside().policy.MaxBytes = headerSize }},
+		{"no longer hot", allCriteria &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
+		{"too large now", allCriteria, func(_ connected, c *Cache[int, row]) { c.inside().policy.MaxBytes = headerSize }},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,33 +94,32 @@ func TestSkippedStoreDropsAnOlderEntry(t *testing.T) {
 			x.hot.add(there.inside().nameOf(1), 2*hotEnough)
 			mustGet(t, there, 1)
 			if len(localKeys(t, there, 1)) == 0 {
-				t.Fatal("not kept")
+				t.Fatal("entry not stored")
 			}
 			test.spoil(x, there)
 			rows.commit(1)
 			mustInvalidate(t, here, 1)
 			if got := versionOf(SkipLocal(t.Context()), t, there, 1); got != 2 {
-				t.Fatalf("a fresh read got version %d, want 2", got)
+				t.Fatalf("SkipLocal got version %d, want 2", got)
 			}
-			wantVersion(t, "the read after it", there, 1, 2)
+			wantVersion(t, "after SkipLocal", there, 1, 2)
 		})
 	}
 }
 
-// Of two answers the one with the higher version is the newer one, whichever was
-// asked for first.
+// The reply with the higher version is newer, in any order of the requests.
 func TestHigherVersionWins(t *testing.T) {
 	cases := []struct {
 		name              string
-		firstIs, secondIs int  // versions of the answers to what was asked first, and second
-		firstComesFirst   bool // of the answers
+		firstIs, secondIs int  // versions of the replies, in request order
+		firstComesFirst   bool // order of the replies
 		want              int
 	}{
-		{"first asked, newer, comes last", 2, 1, false, 2},
-		{"first asked, newer, comes first", 2, 1, true, 2},
-		{"first asked, older, comes last", 1, 2, false, 2},
-		{"first asked, older, comes first", 1, 2, true, 2},
-		{"without versions the one that was asked for later stays", 0, 0, false, 0},
+		{"first request newer, last reply", 2, 1, false, 2},
+		{"first request newer, first reply", 2, 1, true, 2},
+		{"first request older, last reply", 1, 2, false, 2},
+		{"first request older, first reply", 1, 2, true, 2},
+		{"no versions: later request", 0, 0, false, 0},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,13 +145,13 @@ func TestHigherVersionWins(t *testing.T) {
 			}
 			e, _, ok := c.inside().local.get(1)
 			if !ok || e.v.Version != test.want || test.want == 0 && e.name != "second" {
-				t.Errorf("%v is held, want version %d", e, test.want)
+				t.Errorf("got entry %v, want version %d", e, test.want)
 			}
 		})
 	}
 }
 
-// A refresh and a read may bring one version at once, with two lives.
+// A refresh and a read may return one version at the same tick, with two lifetimes.
 func TestLaterExpiryWinsForOneVersion(t *testing.T) {
 	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
 		x := miniWorld(t).connected(t, new(wire), Options{})
@@ -164,23 +161,23 @@ func TestLaterExpiryWinsForOneVersion(t *testing.T) {
 			c.inside().local.put(1, at, &entry[*row]{v: &row{1, 1}, version: 1, until: int64(life), weight: 300})
 		}
 		if e, _, ok := c.inside().local.get(1); !ok || e.until != int64(time.Hour) {
-			t.Errorf("lives %v: %v is held, want the one that lives for an hour", lives, e)
+			t.Errorf("lifetimes %v: got entry %v, want the one of an hour", lives, e)
 		}
 	}
 }
 
-// An answer that an invalidation overtook is not kept; who got it does not see an
-// older one after it.
+// A reply that an invalidation overtook is not stored. Its reader must not see an older value
+// later.
 func TestOvertakenReplyDropsAnOlderEntry(t *testing.T) {
 	cases := []struct {
-		name       string
-		held, came int // versions
-		want       int // 0: nothing is held
+		name         string
+		entry, reply int // versions
+		want         int // 0: no entry
 	}{
-		{"older than the answer", 1, 2, 0},
-		{"as new as the answer", 2, 2, 2},
-		{"newer than the answer", 3, 2, 3},
-		{"an answer without a version", 3, 0, 0},
+		{"older entry", 1, 2, 0},
+		{"same version", 2, 2, 2},
+		{"newer entry", 3, 2, 3},
+		{"reply without version", 3, 0, 0},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,14 +188,14 @@ func TestOvertakenReplyDropsAnOlderEntry(t *testing.T) {
 			}
 			before := c.inside().local.stamp(1)
 			c.inside().local.drop(1)
-			c.inside().local.put(1, c.inside().local.stamp(1), entryOf(test.held))
-			c.inside().local.put(1, before, entryOf(test.came))
+			c.inside().local.put(1, c.inside().local.stamp(1), entryOf(test.entry))
+			c.inside().local.put(1, before, entryOf(test.reply))
 			got := 0
 			if e, _, ok := c.inside().local.get(1); ok {
 				got = e.v.Version
 			}
 			if got != test.want {
-				t.Errorf("version %d is held, want %d", got, test.want)
+				t.Errorf("got version %d, want %d", got, test.want)
 			}
 		})
 	}

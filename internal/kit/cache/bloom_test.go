@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// guarded is a cache of rows with a guard over the ids of its table, in a
-// process on its own.
+// filteredCache returns a cache of rows with an existence filter over the ids of the table, in
+// a single process.
 func filteredCache(t *testing.T, w *world, rows *table, all func(context.Context) iter.Seq2[int, error]) (*manualClient, *Cache[int, row], *commandCounter) {
 	t.Helper()
 	sent := new(commandCounter)
@@ -24,7 +24,7 @@ func filteredCache(t *testing.T, w *world, rows *table, all func(context.Context
 	return x, c, sent
 }
 
-// ids yields what the table had when the reading began: a snapshot.
+// ids yields a snapshot of the ids in the table.
 func (t *table) ids(context.Context) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for id := range t.all() {
@@ -48,21 +48,21 @@ func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 	rows := newTable(1, 2)
 	x, c, sent := filteredCache(t, miniWorld(t), rows, rows.ids)
 	if !isAbsent(t, c, -1) {
-		t.Fatal("found")
+		t.Fatal("got a row, want none")
 	}
 	if got := sent.reset(); got == "0 round trips, 0 of a single command" {
-		t.Error("excluded before the guard was built")
+		t.Error("excluded before the filter was built")
 	}
 	c.inside().maintain(t.Context())
 	x.Wait()
 	const n = 1000
 	for id := -n; id < 0; id++ {
 		if !isAbsent(t, c, id) {
-			t.Fatalf("found %d", id)
+			t.Fatalf("got row %d, want none", id)
 		}
 	}
 	if got := c.Stats().Excluded; got < n*9/10 || len(rows.loads()) > n/10 {
-		t.Errorf("%d of %d keys excluded, %d loads", got, n, len(rows.loads()))
+		t.Errorf("excluded %d of %d keys with %d loads", got, n, len(rows.loads()))
 	}
 	var none []int
 	for id := -n; id < 0; id++ {
@@ -76,14 +76,14 @@ func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 		t.Error(got, err)
 	}
 	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
-		t.Errorf("%d excluded keys: %s", len(none), got)
+		t.Errorf("%d excluded keys: got %s, want none", len(none), got)
 	}
 	got, err := c.GetMany(t.Context(), append(none, 1, 2))
 	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	if got := c.Stats().Excluded - before; got != int64(2*len(none)) {
-		t.Errorf("%d counted as excluded, want %d", got, 2*len(none))
+		t.Errorf("got %d excluded, want %d", got, 2*len(none))
 	}
 }
 
@@ -97,15 +97,15 @@ func TestFilterExcludesNothingAfterMissedInserts(t *testing.T) {
 	for !c.inside().existence.excludes(added) {
 		added++
 	}
-	rows.commit(added) // by somebody of whom this process does not hear
+	rows.commit(added) // this process misses the insert
 	if !isAbsent(t, c, added) {
-		t.Fatal("found in sync: this test shows nothing")
+		t.Fatal("found in sync: inconclusive")
 	}
 	if _, err := c.Get(SkipLocal(t.Context()), added); err != nil {
-		t.Errorf("a fresh read: %v", err)
+		t.Errorf("SkipLocal: %v", err)
 	}
 	if got, err := c.GetMany(SkipLocal(t.Context()), []int{added}); err != nil || len(got) != 1 {
-		t.Errorf("a fresh read: %v, %v", got, err)
+		t.Errorf("SkipLocal, GetMany: %v, %v", got, err)
 	}
 	x.clock.synced.Store(0)
 	if isAbsent(t, c, added) {
@@ -132,20 +132,20 @@ func TestFilterIsBuiltOnlyInSync(t *testing.T) {
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.filter.Load() != first {
-		t.Error("built anew without need")
+		t.Error("rebuilt without need")
 	}
 }
 
-// A19: an insert is never lost to the guard, whenever it comes.
+// A19: the filter never misses an insert, at any time.
 func TestFilterKnowsInserts(t *testing.T) {
-	tell := map[string]func(t *testing.T, c *Cache[int, row], r row){
+	writes := map[string]func(t *testing.T, c *Cache[int, row], r row){
 		"Invalidate": func(t *testing.T, c *Cache[int, row], r row) { mustInvalidate(t, c, r.ID) },
 		"Put":        func(t *testing.T, c *Cache[int, row], r row) { mustPut(t, c, r) },
 	}
-	for name, tell := range tell {
+	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
 			rows := newTable(1)
-			reading, goOn := make(chan struct{}), make(chan error)
+			reading, proceed := make(chan struct{}), make(chan error)
 			slowly := func(ctx context.Context) iter.Seq2[int, error] {
 				return func(yield func(int, error) bool) {
 					snapshot := rows.ids(ctx)
@@ -154,7 +154,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 						ids = append(ids, id)
 					}
 					reading <- struct{}{}
-					if err := <-goOn; err != nil {
+					if err := <-proceed; err != nil {
 						yield(0, err)
 						return
 					}
@@ -169,7 +169,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 			insert := func(when string) {
 				for range 50 {
 					id := len(rows.all()) + 1
-					tell(t, c, rows.commit(id))
+					write(t, c, rows.commit(id))
 					if isAbsent(t, c, id) {
 						t.Errorf("%s: row %d is invisible", when, id)
 					}
@@ -183,16 +183,16 @@ func TestFilterKnowsInserts(t *testing.T) {
 					}
 				}
 			}
-			build := func(fails error) {
+			build := func(failure error) {
 				x.advance(10 * time.Minute)
 				if c.inside().existence.filter.Load() != nil {
-					c.inside().existence.filter.Load().keys.Store(1 << 40) // worn
+					c.inside().existence.filter.Load().keys.Store(1 << 40) // requires a rebuild
 				}
 				c.inside().maintain(t.Context())
 				receive(t, reading)
-				c.inside().maintain(t.Context()) // does not begin a second one
+				c.inside().maintain(t.Context()) // starts no second build
 				insert("during a build")
-				goOn <- fails
+				proceed <- failure
 				x.Wait()
 				allThere("after a build")
 			}
@@ -207,7 +207,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 			insert("after a failed build")
 			build(nil)
 			if c.inside().existence.filter.Load() == first {
-				t.Error("the build after a failed one did not come about")
+				t.Error("no build after a failed one")
 			}
 			insert("at the end")
 			allThere("at the end")
@@ -224,16 +224,16 @@ func TestFailedFilterBuildIsAnError(t *testing.T) {
 		}
 	})
 	if !g.startBuild() || g.startBuild() {
-		t.Error("a build is claimed once")
+		t.Error("startBuild must succeed exactly once")
 	}
 	if err := g.build(t.Context()); !errors.Is(err, errDatabase) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want errDatabase", err)
 	}
 	if g.filter.Load() != nil {
-		t.Error("half of the keys count as all")
+		t.Error("a partial filter is in use")
 	}
 	if !g.startBuild() {
-		t.Error("nobody may try again")
+		t.Error("startBuild failed after a failed build")
 	}
 }
 
@@ -252,27 +252,27 @@ func countTo(n int) func(context.Context) iter.Seq2[int, error] {
 func buildFilter(t *testing.T, g *existenceFilter[int]) {
 	t.Helper()
 	if !g.startBuild() {
-		t.Fatal("another build is under way")
+		t.Fatal("another build is running")
 	}
 	if err := g.build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The rate is measured with the room that a new filter has used up.
+// The rate is measured at full capacity.
 func TestFilterPassesOnePercentOfAbsentKeys(t *testing.T) {
 	const keys, probes = 100_000, 200_000
 	g := newExistenceFilter(countTo(keys))
 	buildFilter(t, g)
-	for i := keys; i < keys+keys/4+1000; i++ { // to its room
+	for i := keys; i < keys+keys/4+1000; i++ { // to its capacity
 		g.add(i)
 	}
 	if f := g.filter.Load(); g.needsBuild() || f.keys.Load() < f.capacity*98/100 {
-		t.Errorf("worn with %d keys in a room of %d", f.keys.Load(), f.capacity)
+		t.Errorf("needsBuild with %d keys at capacity %d", f.keys.Load(), f.capacity)
 	}
 	for i := range keys + keys/4 + 1000 {
 		if g.excludes(i) {
-			t.Fatalf("%d is in and excluded", i)
+			t.Fatalf("key %d is excluded", i)
 		}
 	}
 	passed := 0
@@ -282,7 +282,7 @@ func TestFilterPassesOnePercentOfAbsentKeys(t *testing.T) {
 		}
 	}
 	if got := float64(passed) / probes; got < 0.007 || got > 0.013 {
-		t.Errorf("%.4f of absent keys pass, want about %v", got, falsePositives)
+		t.Errorf("got %.4f of absent keys passed, want about %v", got, falsePositives)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestFilterIsRebuiltAboveItsCapacity(t *testing.T) {
 	const keys = 1000
 	g := newExistenceFilter(countTo(keys))
 	if !g.needsBuild() {
-		t.Error("no filter is not worn")
+		t.Error("a missing filter needs no build")
 	}
 	buildFilter(t, g)
 	added := keys
@@ -298,7 +298,7 @@ func TestFilterIsRebuiltAboveItsCapacity(t *testing.T) {
 		g.add(added)
 	}
 	if added < keys+keys/4+1000 || added > keys+keys/4+1100 {
-		t.Errorf("worn with %d keys, want a quarter and a thousand more than %d", added, keys)
+		t.Errorf("needsBuild at %d keys, want a quarter and a thousand more than %d", added, keys)
 	}
 }
 
@@ -311,14 +311,14 @@ func TestKnownKeysDoNotFillTheFilter(t *testing.T) {
 		}
 	}
 	if g.needsBuild() {
-		t.Error("worn by keys that it knew")
+		t.Error("known keys caused a rebuild")
 	}
 }
 
-// A19b: a filter forgets nothing, so keys that were deleted pass it. Their reads
-// are seen, and it is built anew.
+// A19b: a filter forgets nothing, so deleted keys pass. It measures these reads and is
+// rebuilt.
 func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
-	const keys, again = 4000, 5 // as often as a measurement takes
+	const keys, again = 4000, 5 // enough for a measurement
 	rows := newTable()
 	for id := range keys {
 		rows.rows[id] = row{ID: id, Version: 1}
@@ -346,48 +346,48 @@ func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 		return again*len(deleted) - int(c.Stats().Excluded-before)
 	}
 	if got := read(); got != again*len(deleted) || got < measuredKeys {
-		t.Errorf("%d of %d reads of deleted keys passed: this test shows nothing", got, again*len(deleted))
+		t.Errorf("%d of %d reads of deleted keys passed: inconclusive", got, again*len(deleted))
 	}
 	x.advance(minBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.filter.Load() == first {
-		t.Fatal("not built anew")
+		t.Fatal("not rebuilt")
 	}
 	if got := read(); got > again*len(deleted)*3/100 {
-		t.Errorf("%d of %d reads of deleted keys pass the new guard", got, again*len(deleted))
+		t.Errorf("%d of %d reads of deleted keys passed the new filter", got, again*len(deleted))
 	}
 	second := c.inside().existence.filter.Load()
 	x.advance(minBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.filter.Load() != second {
-		t.Error("built anew though it excludes what it should")
+		t.Error("rebuilt although it excludes enough")
 	}
 	if c.inside().existence.excluded.Load() > 0 {
-		t.Error("a measurement that found nothing wrong did not begin anew")
+		t.Error("a measurement without problems was not reset")
 	}
 }
 
-// Absent keys that Redis remembers as absent are measured as well.
+// Absent keys with a negative record in Redis count too.
 func TestFilterMeasuresNegativeHits(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
 	x.Wait()
-	c.inside().existence.add(2) // and then rolled back
+	c.inside().existence.add(2) // of an insert that was rolled back
 	for range 5 {
 		if !isAbsent(t, c, 2) {
-			t.Fatal("found")
+			t.Fatal("got a row, want none")
 		}
 	}
 	if got := c.inside().existence.passed.Load(); got != 5 {
-		t.Errorf("%d absent keys passed, want 5", got)
+		t.Errorf("got %d passed keys, want 5", got)
 	}
 }
 
-// Writers commit and then tell the guard, while it is built again and again: no
-// row is ever excluded. It is for the race detector as well.
+// Writers commit and then update the filter, which is rebuilt all the time: no row is ever
+// excluded. It is for the race detector too.
 func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 4, 500
 	rows := newTable()
@@ -421,8 +421,8 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// What nobody told the guard of, because its writer was cut off after the commit,
-// is hidden for ten minutes at most.
+// An insert that the filter missed, because its writer stopped after the commit, is hidden for
+// at most ten minutes.
 func TestFilterIsRebuiltPeriodically(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
@@ -430,12 +430,12 @@ func TestFilterIsRebuiltPeriodically(t *testing.T) {
 	x.Wait()
 	rows.commit(2)
 	if !c.inside().excludes(t.Context(), 2) {
-		t.Fatal("the guard knows of it: this test shows nothing")
+		t.Fatal("the filter knows it: inconclusive")
 	}
 	x.advance(maxBuildInterval)
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().excludes(t.Context(), 2) {
-		t.Error("a row is still hidden")
+		t.Error("the row is still hidden")
 	}
 }

@@ -60,7 +60,7 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 		t.Error("after three reads", diff)
 	}
 	if _, err := NewClient(rdb, Options{Registerer: reg}); err == nil {
-		t.Error("a second hub on one registry is no error")
+		t.Error("a second client on one registry is no error")
 	}
 }
 
@@ -93,20 +93,20 @@ func TestNewRejectsInvalidNames(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("New took %q", name)
+					t.Errorf("New accepted %q", name)
 				}
 			}()
 			newCache(h, Policy{Name: name}, strconv.Itoa, rows.load)
 		}()
 	}
 	if _, err := NewClient(h.rdb, Options{Prefix: "td{1}"}); err == nil {
-		t.Error("NewHub took a prefix with braces")
+		t.Error("NewClient accepted a prefix with braces")
 	}
 }
 
 func TestReadsWithoutRedisCallTheLoader(t *testing.T) {
 	var logged bytes.Buffer
-	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "missing"))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err != nil {
@@ -142,13 +142,13 @@ func TestReadsWithoutRedisCallTheLoader(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := strings.Count(logged.String(), "\n"); n != 1 {
-		t.Errorf("%d lines logged, want one for a while:\n%s", n, &logged)
+		t.Errorf("got %d log lines, want one:\n%s", n, &logged)
 	}
 }
 
-// A load that nobody will keep is not worth finishing for a reader that left.
+// A load whose result cannot be stored ends when its reader leaves.
 func TestLoadWithoutRedisEndsWithItsReader(t *testing.T) {
-	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "missing"))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{})
 	if err != nil {
@@ -190,8 +190,8 @@ func TestReadsSurviveRedisFailureDuringLoad(t *testing.T) {
 	}
 }
 
-// A reader of a Redis that accepts and never answers has its value after one
-// round trip's deadline, and the key stays unlocked.
+// A Redis that accepts connections and never replies delays a reader by one round-trip
+// deadline. The key stays unlocked.
 func TestHungRedisCostsOneTimeout(t *testing.T) {
 	rdb := newClient("unix", hungServer(t))
 	defer func() { _ = rdb.Close() }()

@@ -6,7 +6,7 @@ func (c *Cache[K, V]) inside() *core[K, *V] {
 	return in
 }
 
-// decodeRow reads a record of a row.
+// decodeRow decodes the record of a row.
 func decodeRow(b []byte) (row, header, recordKind, error) {
 	v, h, is, err := decode(b, unpack[row])
 	if v == nil {

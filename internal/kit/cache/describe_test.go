@@ -16,7 +16,7 @@ func TestDescribePrintsARecord(t *testing.T) {
 		payload string
 		want    string
 	}{
-		{"a value", header{codecJSON, 0, 42, created, 90 * time.Second, 1234 * time.Microsecond, 5}, `{"id":1,"name":"铜钟"}`, `record   value
+		{"value", header{codecJSON, 0, 42, created, 90 * time.Second, 1234 * time.Microsecond, 5}, `{"id":1,"name":"铜钟"}`, `record   value
 version  42
 created  2027-01-15T08:00:00.123Z
 soft     1m30s
@@ -29,7 +29,7 @@ payload  24 bytes
   "name": "铜钟"
 }
 `},
-		{"a negative one", header{flags: flagNegative, created: created}, "", `record   negative: there is no such value
+		{"negative", header{flags: flagNegative, created: created}, "", `record   negative: the value does not exist
 version  0
 created  2027-01-15T08:00:00.123Z
 soft     0s
@@ -37,7 +37,7 @@ delta    0s
 epoch    0
 payload  0 bytes
 `},
-		{"a bare one", header{flags: flagBare, created: created}, "", `record   bare: there is a value, and it is not kept
+		{"bare", header{flags: flagBare, created: created}, "", `record   bare: the value exists but is not stored
 version  0
 created  2027-01-15T08:00:00.123Z
 soft     0s
@@ -60,10 +60,10 @@ payload  0 bytes
 }
 
 func TestDescribeRejectsInvalidRecords(t *testing.T) {
-	if got, err := Describe([]byte("a string of somebody else, of more than 24 bytes")); !errors.Is(err, errRecord) || got != "" {
-		t.Errorf("%q, %v", got, err)
+	if got, err := Describe([]byte("a foreign string of more than 28 bytes")); !errors.Is(err, errRecord) || got != "" {
+		t.Errorf("got %q, %v, want errRecord", got, err)
 	}
 	if got, err := Describe(append(header{}.appendTo(nil), `{"id":`...)); err == nil || errors.Is(err, errRecord) || got != "" {
-		t.Errorf("%q, %v: want an error about its JSON", got, err)
+		t.Errorf("got %q, %v, want a JSON error", got, err)
 	}
 }

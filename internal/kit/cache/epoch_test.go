@@ -13,13 +13,13 @@ func TestEpoch(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"all processes learn one epoch, and raise it one after the other", epochIsShared},
-		{"a Redis that lost its epoch, or has a lower one, gets a higher one", lostEpochIsRaised},
-		{"each key misses once after ForgetAll", everythingMissesOnce},
-		{"a Put over a record of another epoch removes it", putComparesEpochs},
-		{"a process that hears nothing learns it from the first record", epochIsReadFromARecord},
-		{"processes of two epochs on one key do not loop", epochsDoNotLoop},
-		{"what was loaded before ForgetAll does not count after it", overtakenLoadIsOfTheOldEpoch},
+		{"processes share one epoch", epochIsShared},
+		{"a lost epoch is raised", lostEpochIsRaised},
+		{"each key misses once after InvalidateAll", everythingMissesOnce},
+		{"Put removes a record of another epoch", putComparesEpochs},
+		{"a process learns the epoch from a record", epochIsReadFromARecord},
+		{"two epochs on one key do not loop", epochsDoNotLoop},
+		{"a load from before InvalidateAll is old", overtakenLoadIsOfTheOldEpoch},
 		{"garbage brings no epoch", garbageBringsNoEpoch},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
@@ -41,27 +41,27 @@ func epochIsShared(t *testing.T, w *world) {
 	one, two := w.process(t), w.process(t)
 	first := mustRefreshEpoch(t, one)
 	if now := time.Now().Unix(); int64(first) < now-60 || int64(first) > now+60 {
-		t.Errorf("the first epoch is %d, want the time, %d", first, now)
+		t.Errorf("got first epoch %d, want about the time, %d", first, now)
 	}
 	if got := mustRefreshEpoch(t, two); got != first {
-		t.Errorf("another process learnt %d, want %d", got, first)
+		t.Errorf("another process has epoch %d, want %d", got, first)
 	}
 	mustInvalidateAll(t, one)
 	second := one.epoch.Load()
 	if second <= first {
-		t.Errorf("epoch %d after %d", second, first)
+		t.Errorf("got epoch %d, want more than %d", second, first)
 	}
 	mustInvalidateAll(t, two)
 	if got := two.epoch.Load(); got <= second {
-		t.Errorf("epoch %d after %d", got, second)
+		t.Errorf("got epoch %d, want more than %d", got, second)
 	}
 }
 
 func lostEpochIsRaised(t *testing.T, w *world) {
 	h := w.process(t)
-	known := mustRefreshEpoch(t, h) + 1000 // ahead of every clock here
+	known := mustRefreshEpoch(t, h) + 1000 // ahead of all clocks here
 	h.epoch.Store(known)
-	for name, value := range map[string]string{"lost": "", "lower": "17", "no number": "x"} {
+	for name, value := range map[string]string{"lost": "", "lower": "17", "invalid": "x"} {
 		var err error
 		if value == "" {
 			err = w.rdb.Del(t.Context(), h.root+"cache-epoch").Err()
@@ -73,7 +73,7 @@ func lostEpochIsRaised(t *testing.T, w *world) {
 		}
 		got := mustRefreshEpoch(t, h)
 		if got <= known {
-			t.Errorf("%s: epoch %d, want one above %d", name, got, known)
+			t.Errorf("%s: got epoch %d, want more than %d", name, got, known)
 		}
 		if there := w.rdb.Get(t.Context(), h.root+"cache-epoch").Val(); there != strconv.Itoa(int(got)) {
 			t.Errorf("%s: Redis has %q, want %d", name, there, got)
@@ -82,7 +82,7 @@ func lostEpochIsRaised(t *testing.T, w *world) {
 	}
 }
 
-// listening are a process's caches of rows and lists, in its memory too.
+// localProcess is a process whose caches of rows and lists are local too.
 type localProcess struct {
 	connected
 	rows  *Cache[int, row]
@@ -115,13 +115,13 @@ func everythingMissesOnce(t *testing.T, w *world) {
 		}
 	}
 	if got := loads(); got != 4 {
-		t.Fatalf("%d loads at first, want 4", got)
+		t.Fatalf("got %d loads at first, want 4", got)
 	}
 	mustInvalidateAll(t, all[0].Client)
 	all[1].deliver(t.Context())
 	for _, p := range all {
 		if got := localKeys(t, p.rows, 1, 2, 9); len(got) > 0 {
-			t.Errorf("%v are still held", got)
+			t.Errorf("keys %v are still stored", got)
 		}
 	}
 	for range 2 {
@@ -130,11 +130,11 @@ func everythingMissesOnce(t *testing.T, w *world) {
 		}
 	}
 	if got := loads(); got != 8 {
-		t.Errorf("%d loads after ForgetAll, want one of each key: 8", got)
+		t.Errorf("got %d loads after InvalidateAll, want 8: one more per key", got)
 	}
 	for _, p := range all {
 		if diff := cmp.Diff([]int{1, 2, 9}, localKeys(t, p.rows, 1, 2, 9)); diff != "" {
-			t.Error("kept again", diff)
+			t.Error("stored again", diff)
 		}
 	}
 }
@@ -146,25 +146,25 @@ func putComparesEpochs(t *testing.T, w *world) {
 	mustRefreshEpoch(t, two)
 	here, there := rowsOf(one, Policy{}, rows.load), rowsOf(two, Policy{}, rows.load)
 	mustGet(t, there, 1)
-	mustInvalidateAll(t, one) // two does not hear of it
+	mustInvalidateAll(t, one) // two misses the message
 	r := rows.commit(1)
 	if mustPut(t, here, r) {
-		t.Error("kept, over a record of an epoch that is over")
+		t.Error("stored over a record of an old epoch")
 	}
 	if _, _, is := w.stored(t, here, 1); is != nothing {
-		t.Error("the old record is still there")
+		t.Error("the old record still exists")
 	}
 	wantVersion(t, "a read", here, 1, 2)
 	r = rows.commit(1)
 	if !mustPut(t, here, r) {
-		t.Error("not kept, over a record of this epoch")
+		t.Error("not stored over a record of this epoch")
 	}
 	r = rows.commit(1)
 	if mustPut(t, there, r) {
-		t.Error("kept under an epoch that is over")
+		t.Error("stored under an old epoch")
 	}
 	for _, c := range []*Cache[int, row]{here, there} {
-		wantVersion(t, "a read after all", c, 1, r.Version)
+		wantVersion(t, "the last read", c, 1, r.Version)
 	}
 	if n := len(rows.loads()); n != 3 {
 		t.Errorf("%d loads, want 3", n)
@@ -173,31 +173,31 @@ func putComparesEpochs(t *testing.T, w *world) {
 
 func epochIsReadFromARecord(t *testing.T, w *world) {
 	on, rows := new(wire), newTable(1, 2)
-	one, deaf := w.localProcess(t, on, rows), w.localProcess(t, new(wire), rows)
+	one, isolated := w.localProcess(t, on, rows), w.localProcess(t, new(wire), rows)
 	for _, id := range []int{1, 2} {
-		mustGet(t, deaf.rows, id)
+		mustGet(t, isolated.rows, id)
 	}
 	mustInvalidateAll(t, one.Client)
 	mustGet(t, one.rows, 1)
 	before := len(rows.loads())
-	if got := localKeys(t, deaf.rows, 1, 2); len(got) != 2 {
-		t.Fatalf("%v are held, want both: this test shows nothing", got)
+	if got := localKeys(t, isolated.rows, 1, 2); len(got) != 2 {
+		t.Fatalf("keys %v are stored, want both: inconclusive", got)
 	}
-	if _, err := deaf.rows.Get(SkipLocal(t.Context()), 1); err != nil { // a record of the new epoch
+	if _, err := isolated.rows.Get(SkipLocal(t.Context()), 1); err != nil { // a record of the new epoch
 		t.Fatal(err)
 	}
-	if got, want := deaf.epoch.Load(), one.epoch.Load(); got != want {
+	if got, want := isolated.epoch.Load(), one.epoch.Load(); got != want {
 		t.Errorf("epoch %d, want %d", got, want)
 	}
-	if got := localKeys(t, deaf.rows, 2); len(got) > 0 {
-		t.Error("what it held from the old epoch is held still")
+	if got := localKeys(t, isolated.rows, 2); len(got) > 0 {
+		t.Error("an entry of the old epoch is still stored")
 	}
 	if n := len(rows.loads()) - before; n != 0 {
-		t.Errorf("%d loads to learn it, want none", n)
+		t.Errorf("got %d loads, want none", n)
 	}
-	mustGet(t, deaf.rows, 2)
+	mustGet(t, isolated.rows, 2)
 	if n := len(rows.loads()) - before; n != 1 {
-		t.Errorf("%d loads of the other key, want one", n)
+		t.Errorf("got %d loads of the other key, want one", n)
 	}
 }
 
@@ -209,25 +209,25 @@ func epochsDoNotLoop(t *testing.T, w *world) {
 	here, there := rowsOf(oldOne, Policy{}, rows.load), rowsOf(newOne, Policy{}, rows.load)
 	for range 5 {
 		mustGet(t, here, 1)
-		mustInvalidateAll(t, newOne) // the other does not hear of it
+		mustInvalidateAll(t, newOne) // the other process misses the message
 		r := rows.commit(1)
 		mustInvalidate(t, here, 1)
 		before := len(rows.loads())
 		mustGet(t, here, 1) // stores a record of the old epoch
 		for range 10 {
-			wantVersion(t, "of the new epoch", there, 1, r.Version)
-			wantVersion(t, "of the old epoch", here, 1, r.Version)
+			wantVersion(t, "in the new epoch", there, 1, r.Version)
+			wantVersion(t, "in the old epoch", here, 1, r.Version)
 		}
 		if n := len(rows.loads()) - before; n > 3 {
-			t.Errorf("%d loads for 21 reads, want one of the old epoch and one of the new", n)
+			t.Errorf("got %d loads for 21 reads, want at most 3", n)
 		}
 		if a, b := oldOne.epoch.Load(), newOne.epoch.Load(); a != b {
-			t.Errorf("epochs %d and %d after they met", a, b)
+			t.Errorf("got epochs %d and %d, want equal ones", a, b)
 		}
 	}
 }
 
-// The load holds its lease all the time: only its epoch says that it read before.
+// The load holds its lease all the time: only the epoch shows that it read before.
 func overtakenLoadIsOfTheOldEpoch(t *testing.T, w *world) {
 	rows := newTable(1)
 	h, other := w.process(t), w.process(t)
@@ -236,7 +236,7 @@ func overtakenLoadIsOfTheOldEpoch(t *testing.T, w *world) {
 	c := rowsOf(h, Policy{}, load)
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
-	rows.commit(1) // whose invalidation is lost
+	rows.commit(1) // its invalidation is lost
 	mustInvalidateAll(t, h)
 	p.end <- nil
 	receive(t, first)
@@ -262,7 +262,7 @@ func garbageBringsNoEpoch(t *testing.T, w *world) {
 	}
 }
 
-// A Redis that failed over may have lost the epoch: who knows it begins a new one.
+// After a failover Redis may have lost the epoch: a process that knows it starts a new one.
 func TestLostEpochIsDetectedAfterAReset(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
@@ -274,13 +274,13 @@ func TestLostEpochIsDetectedAfterAReset(t *testing.T) {
 	}
 	x.ensureEpoch(t.Context())
 	if got := x.epoch.Load(); got != before || before == 0 {
-		t.Errorf("epoch %d, before it was %d: it was asked for without a reason", got, before)
+		t.Errorf("got epoch %d, want %d without a read", got, before)
 	}
 	x.Reset(t.Context(), "lost")
 	x.inSyncFor(time.Hour)
 	x.ensureEpoch(t.Context())
 	stored, err := w.rdb.Get(t.Context(), w.prefix+":cache-epoch").Uint64()
 	if got := x.epoch.Load(); err != nil || got <= before || uint64(got) != stored {
-		t.Errorf("epoch %d after %d, stored is %d, %v", got, before, stored, err)
+		t.Errorf("got epoch %d after %d; Redis has %d, %v", got, before, stored, err)
 	}
 }
