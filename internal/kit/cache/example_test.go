@@ -19,10 +19,10 @@ type shop struct {
 	Name string
 }
 
-// A value is loaded once and gone after Fresh.
+// A value is loaded once and expires after TTL.
 func Example_setWithTTL() {
-	hub, source, _ := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", TTL: 10 * time.Minute}, source)
+	client, source, _ := newFixture()
+	shops := cache.New(client, cache.Policy{Name: "shop", TTL: 10 * time.Minute}, source)
 	for range 2 {
 		one, _ := shops.Get(context.Background(), 1)
 		fmt.Println(one.Name)
@@ -33,25 +33,25 @@ func Example_setWithTTL() {
 	// Noodles
 }
 
-// With Grace, a value is not gone after Fresh but due, for Grace more.
+// With StaleTTL, a value is stale after TTL and expires later.
 func Example_setWithLogicalExpiry() {
-	hub, source, _ := town()
+	client, source, _ := newFixture()
 	policy := cache.Policy{Name: "shop", TTL: 10 * time.Minute, StaleTTL: time.Hour, Beta: 1}
-	shops := cache.New(hub, policy, source)
-	one, _ := shops.Get(context.Background(), 1) // missing: loaded, not "none"
+	shops := cache.New(client, policy, source)
+	one, _ := shops.Get(context.Background(), 1) // missing: loaded
 	fmt.Println(one.Name)
 	// Output:
 	// SELECT … WHERE id IN [1]
 	// Noodles
 }
 
-// Absence is remembered, until the insert ends it.
+// Absence is stored until the insert removes it.
 func Example_getWithNullCaching() {
-	hub, source, rows := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", NegativeTTL: time.Minute}, source)
+	client, source, rows := newFixture()
+	shops := cache.New(client, cache.Policy{Name: "shop", NegativeTTL: time.Minute}, source)
 	_, first := shops.Get(context.Background(), 3)
 	_, second := shops.Get(context.Background(), 3)
-	rows[3] = shop{3, "Hot pot"} // INSERT … COMMIT, and then:
+	rows[3] = shop{3, "Hot pot"} // after INSERT … COMMIT
 	invalid := shops.Invalidate(context.Background(), 3)
 	one, _ := shops.Get(context.Background(), 3)
 	fmt.Println(errors.Is(first, cache.ErrNotFound), errors.Is(second, cache.ErrNotFound), invalid, one.Name)
@@ -61,15 +61,15 @@ func Example_getWithNullCaching() {
 	// true true <nil> Hot pot
 }
 
-// What is due is served at once, while it is loaded anew behind the reader.
+// A stale value is returned at once, while it is reloaded in the background.
 func Example_getWithLogicalExpiry() {
-	hub, source, rows := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", TTL: 50 * time.Millisecond, StaleTTL: time.Hour}, source)
+	client, source, rows := newFixture()
+	shops := cache.New(client, cache.Policy{Name: "shop", TTL: 50 * time.Millisecond, StaleTTL: time.Hour}, source)
 	fmt.Println(name(shops.Get(context.Background(), 1)))
-	rows[1] = shop{1, "Noodle bar"}   // a change that nobody told the cache of
-	time.Sleep(60 * time.Millisecond) // until the value is due
+	rows[1] = shop{1, "Noodle bar"}   // a change without invalidation
+	time.Sleep(60 * time.Millisecond) // until the value is stale
 	fmt.Println(name(shops.Get(context.Background(), 1)), "at once")
-	hub.Wait() // for the load behind the reader
+	client.Wait() // for the background load
 	fmt.Println(name(shops.Get(context.Background(), 1)))
 	// Unordered output:
 	// SELECT … WHERE id IN [1]
@@ -79,10 +79,10 @@ func Example_getWithLogicalExpiry() {
 	// Noodle bar
 }
 
-// Many keys cost one round trip, and one SELECT for those that are missing.
+// Many keys cost one round trip, and one SELECT for the missing ones.
 func ExampleCache_GetMany() {
-	hub, source, _ := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop"}, source)
+	client, source, _ := newFixture()
+	shops := cache.New(client, cache.Policy{Name: "shop"}, source)
 	_, _ = shops.Get(context.Background(), 1)
 	page, err := shops.GetMany(context.Background(), []int64{1, 2, 3})
 	fmt.Println(len(page), "of 3", err)
@@ -92,16 +92,16 @@ func ExampleCache_GetMany() {
 	// 2 of 3 <nil>
 }
 
-// A list of ids is kept until any row of its table changes.
+// A list of ids is stored until any row of its table changes.
 func ExampleQueryCache() {
-	hub, _, _ := town()
-	table := hub.Table("shops")
+	client, _, _ := newFixture()
+	table := client.Table("shops")
 	byType := cache.NewQueryCache(table, cache.Policy{Name: "shops-by-type"}, strconv.Itoa, shopsOfType)
 	first, _ := byType.Get(context.Background(), 5)
-	again, _ := byType.Get(context.Background(), 5)
+	second, _ := byType.Get(context.Background(), 5)
 	err := table.Invalidate(context.Background()) // after the commit of any write to the table
-	anew, _ := byType.Get(context.Background(), 5)
-	fmt.Println(first, again, anew, err)
+	third, _ := byType.Get(context.Background(), 5)
+	fmt.Println(first, second, third, err)
 	// Output:
 	// SELECT id … WHERE type = 5
 	// SELECT id … WHERE type = 5
@@ -113,8 +113,8 @@ func shopsOfType(_ context.Context, kind int) ([]int64, error) {
 	return []int64{2, 1}, nil
 }
 
-// town is a hub on a Redis of its own, and a table of shops.
-func town() (*cache.Client, cache.Source[int64, shop], map[int64]shop) {
+// newFixture returns a client on its own Redis, and a table of shops.
+func newFixture() (*cache.Client, cache.Source[int64, shop], map[int64]shop) {
 	rows := map[int64]shop{1: {1, "Noodles"}, 2: {2, "Dumplings"}}
 	load := func(_ context.Context, ids []int64) (map[int64]shop, error) {
 		fmt.Println("SELECT … WHERE id IN", ids)
@@ -126,16 +126,16 @@ func town() (*cache.Client, cache.Source[int64, shop], map[int64]shop) {
 		}
 		return found, nil
 	}
-	return hub(), cache.Source[int64, shop]{Key: decimal, Load: load}, rows
+	return exampleRedis(), cache.Source[int64, shop]{Key: decimal, Load: load}, rows
 }
 
-func hub() *cache.Client {
+func exampleRedis() *cache.Client {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
-	towns = append(towns, func() { _ = rdb.Close(); server.Close() })
+	cleanups = append(cleanups, func() { _ = rdb.Close(); server.Close() })
 	h, err := cache.NewClient(rdb, cache.Options{Prefix: "td", RedisTimeout: 10 * time.Second})
 	if err != nil {
 		panic(err)
@@ -143,15 +143,15 @@ func hub() *cache.Client {
 	return h
 }
 
-// towns are what examples opened: they have no end of their own.
-var towns []func()
+// cleanups close the resources of examples, which have no end of their own.
+var cleanups []func()
 
-// withoutExamples runs the tests and closes what examples left open.
-type withoutExamples struct{ *testing.M }
+// closeExamples runs the tests and then the cleanups.
+type closeExamples struct{ *testing.M }
 
-func (m withoutExamples) Run() int {
+func (m closeExamples) Run() int {
 	code := m.M.Run()
-	for _, closeIt := range towns {
+	for _, closeIt := range cleanups {
 		closeIt()
 	}
 	return code

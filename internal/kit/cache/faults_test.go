@@ -1,6 +1,6 @@
 package cache
 
-// Faults that reading the code found, each with the test that showed it first.
+// Tests of faults that a code review found.
 
 import (
 	"context"
@@ -18,8 +18,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A reader joined the flight of one that looked under an older generation, and
-// a list of that generation was taken for both.
+// A reader joined a flight of an older generation and got a list of that generation.
 func TestReaderDoesNotJoinAnOlderGeneration(t *testing.T) {
 	w := miniWorld(t)
 	rows := newTable(1)
@@ -40,16 +39,16 @@ func TestReaderDoesNotJoinAnOlderGeneration(t *testing.T) {
 	receive(t, first)
 	receive(t, second)
 	if diff := cmp.Diff([]int{1, 2}, receive(t, third).ids); diff != "" {
-		t.Error("a reader that began after the write got", diff)
+		t.Error("reader after the write", diff)
 	}
 }
 
-// Fresh passes over what this process holds itself; with StaleIfError it was
-// served as soon as Redis or its read limit refused.
+// With StaleIfError, SkipLocal returned a local entry when Redis failed or its read limit
+// refused.
 func TestSkipLocalNeverReturnsAStaleEntry(t *testing.T) {
 	cases := map[string]func(x *manualClient, away *outage){
-		"Redis is away":        func(_ *manualClient, away *outage) { away.on.Store(true) },
-		"above the read limit": func(x *manualClient, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
+		"Redis unavailable": func(_ *manualClient, away *outage) { away.on.Store(true) },
+		"read limit":        func(x *manualClient, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
 	}
 	for name, refuse := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +73,7 @@ func TestSkipLocalNeverReturnsAStaleEntry(t *testing.T) {
 	}
 }
 
-// Each key that was not found was taken for one that could not be read, also
-// one that Redis had just said to be absent.
+// Every key without a value was treated as unreadable, even if Redis reported its absence.
 func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
@@ -87,7 +85,7 @@ func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 	c, there := rowsOf(x.Client, p, rows.failingAfter(&broken)), cacheOf(w.process(t), rows.load, Policy{})
 	x.hot.add(c.inside().nameOf(1), 2*hotEnough)
 	mustGet(t, c, 1)
-	x.hot = newTopKeys() // not hot any more
+	x.hot = newTopKeys() // no longer hot
 	x.advance(2 * time.Second)
 	rows.mu.Lock()
 	delete(rows.rows, 1)
@@ -103,8 +101,7 @@ func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 	}
 }
 
-// An absent key has no stale entry, so one beside stale keys brought the error
-// back, though every key was answered.
+// An absent key has no stale entry, so its error remained although every key was answered.
 func TestAbsentKeyDoesNotFailStaleReads(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -123,8 +120,8 @@ func TestAbsentKeyDoesNotFailStaleReads(t *testing.T) {
 	}
 }
 
-// What was put before the clock moved was born at the end of time: it was over
-// after Fresh and could never be replaced. Run starts the clock beside Warm.
+// An entry from before Run had the highest readAt: it expired after TTL and could never be
+// replaced. Run starts the clock in parallel with Warm.
 func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -135,21 +132,21 @@ func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 	p.StaleTTL = time.Hour
 	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Client, p, load)
 	mustGet(t, warm, 1)
-	late := c.inside().want(1) // asked for while the clock stands
+	late := c.inside().want(1) // while the clock is stopped
 	r := c.inside().fetch(t.Context(), late.name)
 	x.advance(0) // Run
 	c.inside().handleReply(t.Context(), &late, r)
-	x.advance(p.TTL + time.Minute) // it is over
+	x.advance(p.TTL + time.Minute) // it has expired
 	mustGet(t, c, 1)
 	nextLoad().end <- nil // the refresh
 	x.Wait()
 	if !localHit(t, c, 1) {
-		t.Error("the refreshed value is not kept")
+		t.Error("the refreshed value is not stored")
 	}
 }
 
-// Before the hub's clock moves its time is the end of time, at which every pin
-// was over. Run starts the clock beside the tending.
+// Before Run the time of the client is its maximum, so every pin was over. Run starts the
+// clock in parallel with the maintenance.
 func TestPinBeforeRunIsKept(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
@@ -157,7 +154,7 @@ func TestPinBeforeRunIsKept(t *testing.T) {
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}
-	c.inside().maintain(t.Context()) // as Run does at once
+	c.inside().maintain(t.Context()) // as Run does at its start
 	x.advance(0)
 	c.inside().maintain(t.Context())
 	if _, _, ok := c.inside().local.get(1); !ok {
@@ -165,10 +162,10 @@ func TestPinBeforeRunIsKept(t *testing.T) {
 	}
 }
 
-// A pinned entry that was about to end was read from Redis, which has the same
-// record with the same end; nobody loaded it before, and then readers waited.
+// A pinned entry that was about to expire was read from Redis, which has the same record.
+// Nothing reloaded it before, and readers waited.
 func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
-	for name, grace := range map[string]time.Duration{"with Grace": time.Hour, "without": 0} {
+	for name, grace := range map[string]time.Duration{"with StaleTTL": time.Hour, "without": 0} {
 		t.Run(name, func(t *testing.T) {
 			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			p := localPolicy()
@@ -183,14 +180,13 @@ func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
 			x.Wait()
 			x.advance(maintainEvery)
 			if _, _, ok := c.inside().local.get(1); !ok || len(rows.loads()) != 2 {
-				t.Errorf("still here after its end: %v, with %d loads, want true and 2", ok, len(rows.loads()))
+				t.Errorf("got entry: %v, with %d loads, want true and 2", ok, len(rows.loads()))
 			}
 		})
 	}
 }
 
-// A loader that ended its goroutine kept its place for ever, and its lease until
-// that ended.
+// A loader that ended its goroutine held its slot forever, and its lease until it expired.
 func TestExitedLoaderReleasesSlotAndLease(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{})
@@ -203,16 +199,16 @@ func TestExitedLoaderReleasesSlotAndLease(t *testing.T) {
 	}
 	x.Wait()
 	if !c.inside().slots.TryAcquire(1) {
-		t.Error("the place is not free")
+		t.Error("the slot is not free")
 	}
 	if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(1))).Val(); n != 0 {
-		t.Error("the lease is still there")
+		t.Error("the lease still exists")
 	}
 }
 
-// The end of a local entry was counted from the clock of the process that wrote
-// the record, without a bound: with a clock an hour ahead an entry of ten minutes
-// lived for seventy. It ends Fresh after it was read at the latest.
+// The expiry of a local entry was computed from the writer's clock without a bound. With a
+// clock an hour ahead, an entry of ten minutes lived for seventy. It must expire at most TTL
+// after its read.
 func TestLocalEntryExpiresDespiteWriterClockSkew(t *testing.T) {
 	w := miniWorld(t)
 	rows := newTable(1)
@@ -225,12 +221,12 @@ func TestLocalEntryExpiresDespiteWriterClockSkew(t *testing.T) {
 	mustGet(t, c, 1)
 	x.advance(p.TTL)
 	if _, _, ok := c.inside().local.get(1); ok {
-		t.Error("still served after Fresh")
+		t.Error("entry is valid after TTL")
 	}
 }
 
-// Absent keys that were read past the guard, because their reader asked for it or
-// the process was out of sync, counted as let through by it.
+// Absent keys that were read past the filter, with SkipLocal or out of sync, counted as passed
+// by it.
 func TestFilterMeasuresOnlyItsOwnReads(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := filteredCache(t, miniWorld(t), rows, rows.ids)
@@ -249,12 +245,11 @@ func TestFilterMeasuresOnlyItsOwnReads(t *testing.T) {
 		_, _ = c.Get(t.Context(), absent)
 	}
 	if got := c.inside().existence.passed.Load(); got != 0 {
-		t.Errorf("%d keys count as passed, want none: the guard excludes them", got)
+		t.Errorf("got %d passed keys, want none: the filter excludes them", got)
 	}
 }
 
-// With a database in trouble all keys were asked for again at every look, each
-// second.
+// With a failing database, the build read all keys each second.
 func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 	calls := 0
 	rows := newTable(1)
@@ -270,12 +265,11 @@ func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 		x.advance(maintainEvery)
 	}
 	if calls > 2 {
-		t.Errorf("read all keys %d times in five seconds", calls)
+		t.Errorf("got %d reads of all keys in five seconds, want at most 2", calls)
 	}
 }
 
-// A reader whose deadline passed got stale values without an error, though Redis
-// was well.
+// A reader whose deadline passed got stale values without an error, although Redis worked.
 func TestCancelledReadGetsNoStaleValues(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
@@ -285,15 +279,15 @@ func TestCancelledReadGetsNoStaleValues(t *testing.T) {
 	c := rowsOf(x.Client, p, rows.load)
 	mustGet(t, c, 1)
 	x.advance(2 * time.Second)
-	gone, leave := context.WithCancel(t.Context())
+	cancelled, leave := context.WithCancel(t.Context())
 	leave()
-	if got, err := c.GetMany(gone, []int{1}); !errors.Is(err, context.Canceled) {
+	if got, err := c.GetMany(cancelled, []int{1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("GetMany: %v, %v, want context.Canceled as Get returns", got, err)
 	}
 }
 
-// A reader that had to read again forgot its generation, so what it loaded was
-// stored under none and the next reader loaded once more.
+// A reader that had to read again lost its generation. Its list was stored under none, and the
+// next reader loaded again.
 func TestListOfASecondReaderIsStored(t *testing.T) {
 	w := miniWorld(t)
 	rows := newTable(1)
@@ -316,12 +310,12 @@ func TestListOfASecondReaderIsStored(t *testing.T) {
 	receive(t, later)
 	mustList(t, lists, query{1, 10}, 1)
 	if got := calls.Load(); got != 2 {
-		t.Errorf("%d queries, want the one that failed and one more", got)
+		t.Errorf("got %d queries, want the failed one and one more", got)
 	}
 }
 
-// Only panics of the loader were caught. Version and the value's own MarshalJSON
-// run in the same goroutine, which is not the reader's.
+// Only panics of the loader were recovered. Version and MarshalJSON of the value run in the
+// same goroutine, which is not the reader's.
 func TestVersionPanicDoesNotEndTheProcess(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_PANIC") == "" {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=20s")

@@ -16,20 +16,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestFirstPages is the behaviour on every kind of Redis.
+// TestFirstPages runs on every kind of Redis.
 func TestFirstPages(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"pages within, across and below the head are those of the list", pagesMatchTheList},
-		{"a list that is whole in its head is read no more", wholeListNeedsNoLoad},
-		{"an empty list is a value", emptyListIsStored},
-		{"several owners are loaded in one call, each once", ownersAreLoadedTogether},
-		{"an invalidation is seen in every process, at once", firstPagesAreInvalidated},
-		{"pages within heads cost one round trip, others a load", firstPageRoundTrips},
-		{"a failed load leaves the pages that could be had", failedFirstPages},
-		{"spots out of order are an error and not kept", unorderedFirstPages},
+		{"pages match the list", pagesMatchTheList},
+		{"a whole list needs no load", wholeListNeedsNoLoad},
+		{"an empty list is stored", emptyListIsStored},
+		{"owners are loaded together", ownersAreLoadedTogether},
+		{"an invalidation reaches every process", firstPagesAreInvalidated},
+		{"round trips", firstPageRoundTrips},
+		{"a failed load leaves the other pages", failedFirstPages},
+		{"unordered items are an error", unorderedFirstPages},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -38,7 +38,7 @@ func TestFirstPages(t *testing.T) {
 	})
 }
 
-// board stands for a table of the database with a list for each owner.
+// itemTable stands for a database table with one list per owner.
 type itemTable struct {
 	mu    sync.Mutex
 	lists map[int][]ListItem // the highest first
@@ -46,19 +46,19 @@ type itemTable struct {
 	fails error
 }
 
-// newBoard has lists with these Ats. The ids are unlike them.
+// newItemTable has lists with these positions. The ids differ from them.
 func newItemTable(lists map[int][]int64) *itemTable {
 	b := &itemTable{lists: make(map[int][]ListItem)}
-	for owner, ats := range lists {
-		b.lists[owner] = itemsAt(ats...)
+	for owner, positions := range lists {
+		b.lists[owner] = itemsAt(positions...)
 	}
 	return b
 }
 
-func itemsAt(ats ...int64) []ListItem {
-	list := make([]ListItem, len(ats))
-	for i, at := range ats {
-		list[i] = ListItem{at, 1000 - at}
+func itemsAt(positions ...int64) []ListItem {
+	list := make([]ListItem, len(positions))
+	for i, pos := range positions {
+		list[i] = ListItem{pos, 1000 - pos}
 	}
 	return list
 }
@@ -82,13 +82,13 @@ func (b *itemTable) load(_ context.Context, ranges []ListRange[int]) (map[int][]
 }
 
 // put commits a list.
-func (b *itemTable) put(owner int, ats ...int64) {
+func (b *itemTable) put(owner int, positions ...int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lists[owner] = itemsAt(ats...)
+	b.lists[owner] = itemsAt(positions...)
 }
 
-// page is what the truth says.
+// page returns the expected page.
 func (b *itemTable) page(owner int, below int64, first int) ListPage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,13 +96,13 @@ func (b *itemTable) page(owner int, below int64, first int) ListPage {
 	return ListPage{rest[:min(first, len(rest))], len(rest) > first}
 }
 
-// wantAsked compares what was asked for since the last time.
+// wantLoaded compares the loads since the last call.
 func (b *itemTable) wantLoaded(t *testing.T, what string, want ...[]ListRange[int]) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if diff := cmp.Diff(want, b.loads, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: asked of the truth (-want +got):\n%s", what, diff)
+		t.Errorf("%s: loads (-want +got):\n%s", what, diff)
 	}
 	b.loads = nil
 }
@@ -121,7 +121,7 @@ func wantItems(t *testing.T, h *FirstPages[int], owners []int, below int64, firs
 	}
 }
 
-// wantTruth compares pages of all sizes at all places with the truth.
+// wantAllPages compares pages of all sizes at all positions with the table.
 func wantAllPages(t *testing.T, h *FirstPages[int], b *itemTable, owners ...int) {
 	t.Helper()
 	for _, below := range []int64{math.MaxInt64, 100, 9, 8, 7, 6, 5, 4, 2, 1, 0, -1, -8, math.MinInt64} {
@@ -184,14 +184,14 @@ func ownersAreLoadedTogether(t *testing.T, w *world) {
 	h := firstPagesOf(w.process(t), b, 3, Policy{})
 	page := map[int]ListPage{1: {itemsAt(9, 8), true}, 3: {itemsAt(9, 7), true}, 4: {itemsAt(5), false}}
 	wantItems(t, h, []int{1, 3, 1, 4}, math.MaxInt64, 2, page)
-	b.wantLoaded(t, "heads", []ListRange[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
+	b.wantLoaded(t, "first items", []ListRange[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
 	wantItems(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]ListPage{1: {itemsAt(7, 6), true}, 3: {itemsAt(7, 6), true}, 4: {itemsAt(5), false}})
-	b.wantLoaded(t, "beyond the heads", []ListRange[int]{{1, 8, 3}, {3, 8, 3}})
+	b.wantLoaded(t, "past the first items", []ListRange[int]{{1, 8, 3}, {3, 8, 3}})
 	wantItems(t, h, []int{2, 3}, 2, 1, map[int]ListPage{2: {}, 3: {itemsAt(1), false}})
-	b.wantLoaded(t, "a head, and below them", []ListRange[int]{{2, math.MaxInt64, 3}}, []ListRange[int]{{2, 2, 2}, {3, 2, 2}})
+	b.wantLoaded(t, "first items, and past them", []ListRange[int]{{2, math.MaxInt64, 3}}, []ListRange[int]{{2, 2, 2}, {3, 2, 2}})
 	wantItems(t, h, nil, 8, 2, nil)
 	wantItems(t, h, []int{9}, 8, 0, map[int]ListPage{9: {}})
-	b.wantLoaded(t, "nobody, and nothing")
+	b.wantLoaded(t, "no owner, and no items")
 }
 
 func firstPagesAreInvalidated(t *testing.T, w *world) {
@@ -204,7 +204,7 @@ func firstPagesAreInvalidated(t *testing.T, w *world) {
 	wantAllPages(t, here, b, 1, 2)
 	wantAllPages(t, there, b, 1, 2)
 	if names := w.names(t); len(names) != 2 {
-		t.Errorf("keys %q, want two heads", names)
+		t.Errorf("got keys %q, want two", names)
 	}
 }
 
@@ -221,7 +221,7 @@ func firstPageRoundTrips(t *testing.T, w *world) {
 			must(t, err)
 		}
 	}
-	page(math.MaxInt64, 1)() // teaches the scripts, too
+	page(math.MaxInt64, 1)() // also loads the scripts
 	for _, step := range []struct {
 		name         string
 		do           func()
@@ -229,8 +229,8 @@ func firstPageRoundTrips(t *testing.T, w *world) {
 	}{
 		{"the first page", page(math.MaxInt64, 2), 1, 0},
 		{"the second page", page(8, 1), 1, 0},
-		{"a page that may be the last", page(7, 2), 1, 1},
-		{"a page below", page(6, 2), 1, 1},
+		{"a possible last page", page(7, 2), 1, 1},
+		{"a later page", page(6, 2), 1, 1},
 	} {
 		b.loads = nil
 		sent.reset()
@@ -249,31 +249,31 @@ func failedFirstPages(t *testing.T, w *world) {
 	h := firstPagesOf(w.process(t), b, 3, Policy{})
 	wantItems(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]ListPage{1: {itemsAt(9), true}, 2: {itemsAt(8), true}})
 	b.fails = errDatabase
-	for name, ask := range map[string]struct {
+	for name, tt := range map[string]struct {
 		owners []int
 		below  int64
 	}{
-		"a head":        {[]int{1, 3}, 9},
-		"below a head":  {[]int{1, 2}, 6},
-		"both failures": {[]int{1, 2, 3}, 8},
+		"first items": {[]int{1, 3}, 9},
+		"later items": {[]int{1, 2}, 6},
+		"both":        {[]int{1, 2, 3}, 8},
 	} {
-		got, err := h.Pages(t.Context(), ask.owners, ask.below, 1)
+		got, err := h.Pages(t.Context(), tt.owners, tt.below, 1)
 		if !errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "heads") {
-			t.Errorf("%s: %v, want the loader's error", name, err)
+			t.Errorf("%s: got %v, want the loader's error", name, err)
 		}
 		for owner, page := range got {
-			if diff := cmp.Diff(b.page(owner, ask.below, 1), page); diff != "" {
+			if diff := cmp.Diff(b.page(owner, tt.below, 1), page); diff != "" {
 				t.Errorf("%s, %d: %s", name, owner, diff)
 			}
 		}
-		if name == "a head" && len(got) != 1 {
-			t.Errorf("%v, want the page of the head that is there", got)
+		if name == "first items" && len(got) != 1 {
+			t.Errorf("got %v, want the page of the stored list", got)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := h.Pages(ctx, []int{1}, 6, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a reader that had left got %v", err)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", err)
 	}
 }
 
@@ -282,20 +282,20 @@ func unorderedFirstPages(t *testing.T, w *world) {
 	h := firstPagesOf(w.process(t), b, 2, Policy{})
 	for _, owner := range []int{1, 2} {
 		if got, err := h.Pages(t.Context(), []int{owner}, math.MaxInt64, 1); err == nil || len(got) != 0 {
-			t.Errorf("%d: %v, %v", owner, got, err)
+			t.Errorf("owner %d: got %v, %v, want an error", owner, got, err)
 		}
 	}
 	if got, err := h.Pages(t.Context(), []int{3}, 7, 2); err == nil || len(got) != 0 {
-		t.Errorf("below a head: %v, %v", got, err)
+		t.Errorf("later items: got %v, %v, want an error", got, err)
 	}
 	if names := w.names(t); len(names) != 1 {
-		t.Errorf("keys %q, want one head, in order", names)
+		t.Errorf("got keys %q, want one", names)
 	}
-	rude := NewFirstPages(w.process(t), Policy{Name: "rude"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
+	tooMany := NewFirstPages(w.process(t), Policy{Name: "too-many"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
 		return map[int][]ListItem{1: itemsAt(3, 2, 1)}, nil
 	}})
-	if got, err := rude.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
-		t.Errorf("more than was asked for: %v", got)
+	if got, err := tooMany.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
+		t.Errorf("too many items: got %v, want an error", got)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestLocalFirstPagesNeedNoRoundTrip(t *testing.T) {
 	sent.reset()
 	wantItems(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {itemsAt(9, 8), true}, 2: {itemsAt(8, 5), true}})
 	if sent.roundTrips != 0 {
-		t.Errorf("%d round trips, want none", sent.roundTrips)
+		t.Errorf("got %d round trips, want none", sent.roundTrips)
 	}
 	b.put(1, 3)
 	must(t, h.Invalidate(t.Context(), 1))
@@ -316,7 +316,7 @@ func TestLocalFirstPagesNeedNoRoundTrip(t *testing.T) {
 }
 
 func TestFirstPagesWithoutRedisReadTheSource(t *testing.T) {
-	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "missing"))
 	defer func() { _ = rdb.Close() }()
 	client, err := NewClient(rdb, Options{})
 	must(t, err)
@@ -324,18 +324,18 @@ func TestFirstPagesWithoutRedisReadTheSource(t *testing.T) {
 	h := firstPagesOf(client, b, 3, Policy{})
 	wantAllPages(t, h, b, 1, 2, 3, 4, 5)
 	if err := h.Invalidate(t.Context(), 1); err == nil {
-		t.Error("an invalidation that reached nobody is no error")
+		t.Error("a failed invalidation is no error")
 	}
 	wantAllPages(t, h, b, 1, 2, 3, 4, 5)
 }
 
-// A head whose spots are as long as they can be is kept all the same.
+// Items with the longest possible text still fit into a record.
 func TestLargeFirstPageIsStored(t *testing.T) {
 	const size = 1000
 	w := startMini(t).world(t)
-	asked := 0
+	loads := 0
 	h := NewFirstPages(w.process(t), Policy{Name: "large"}, size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
-		asked++
+		loads++
 		list := make([]ListItem, size)
 		for i := range list {
 			list[i] = ListItem{math.MinInt64 + size - int64(i), math.MinInt64}
@@ -346,23 +346,23 @@ func TestLargeFirstPageIsStored(t *testing.T) {
 		got, err := h.Pages(t.Context(), []int{1}, math.MaxInt64, size-1)
 		must(t, err)
 		if len(got[1].Items) != size-1 || !got[1].More {
-			t.Errorf("%d spots, and more: %v", len(got[1].Items), got[1].More)
+			t.Errorf("got %d items, and more: %v", len(got[1].Items), got[1].More)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("%d loads, want one", asked)
+	if loads != 1 {
+		t.Errorf("got %d loads, want one", loads)
 	}
 }
 
-// What is read beyond a head is bounded like any load.
+// Reads past the first items have the bounds of any load.
 func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
 	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
-	wantAllPages(t, h, b, 1) // each read gives its place back
+	wantAllPages(t, h, b, 1) // each read releases its slot
 	must(t, h.cache.inside().slots.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {
-		t.Errorf("without a place: %v, want ErrBusy", err)
+		t.Errorf("without a slot: got %v, want ErrBusy", err)
 	}
 	wantItems(t, h, []int{1}, math.MaxInt64, 1, map[int]ListPage{1: {itemsAt(9), true}})
 	h.cache.inside().slots.Release(1)
@@ -372,7 +372,7 @@ func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 func TestFirstPagesWithoutSizePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("NewHeads took a size of 0")
+			t.Error("NewFirstPages accepted size 0")
 		}
 	}()
 	firstPagesOf(startMini(t).world(t).process(t), newItemTable(nil), 0, Policy{})

@@ -11,12 +11,12 @@ func TestFlights(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"who joined a load that had begun reads again if its store is refused", laterReaderReadsAgain},
-		{"who joined before the load began is served by it, stored or not", earlierReaderIsServed},
-		{"who joined a load that had begun does not get its error", laterReaderGetsNoError},
-		{"a load goes on as long as one reader waits", loadGoesOnForOne},
-		{"an older load's end leaves a younger one to be joined", olderLoadLeavesTheYounger},
-		{"nobody joins a load without a lease once it has begun", loadWithoutLeaseIsNotJoined},
+		{"a late joiner reads again after a refused store", laterReaderReadsAgain},
+		{"an early joiner gets the value, stored or not", earlierReaderIsServed},
+		{"a late joiner does not get the error", laterReaderGetsNoError},
+		{"a load continues while one reader waits", loadGoesOnForOne},
+		{"the end of a load leaves a later one", olderLoadLeavesTheYounger},
+		{"a running load without lease is not joined", loadWithoutLeaseIsNotJoined},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -56,7 +56,7 @@ func earlierReaderIsServed(t *testing.T, w *world) {
 	here := cacheOf(w.process(t), load, Policy{MaxLoads: 1})
 	there := cacheOf(w.process(t), rows.load, Policy{})
 	holder := getLater(t.Context(), here, 2)
-	held := nextLoad() // there is no place for another load
+	held := nextLoad() // takes the only slot
 	first := getLater(t.Context(), here, 1)
 	eventually(t, "the first reader has a lease", func() bool {
 		return w.rdb.Exists(t.Context(), leaseOf(here.inside().nameOf(1))).Val() == 1
@@ -67,7 +67,7 @@ func earlierReaderIsServed(t *testing.T, w *world) {
 	receive(t, holder)
 	p := nextLoad()
 	rows.commit(1)
-	mustInvalidate(t, there, 1) // after both had begun
+	mustInvalidate(t, there, 1) // after both readers began
 	p.end <- nil
 	for _, reader := range []<-chan getResult{first, joined} {
 		if got := receive(t, reader); got != (getResult{row: row{1, 1}}) {
@@ -103,7 +103,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)
 	c := cacheOf(x.Client, load, Policy{})
-	away.on.Store(true) // what is loaded now nobody keeps
+	away.on.Store(true) // loads cannot be stored now
 	holder := getLater(t.Context(), c, 2)
 	held := nextLoad()
 	ctx, leave := context.WithCancel(t.Context())
@@ -123,11 +123,10 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	receive(t, holder)
 	p := nextLoad()
 	if p.ctx.Err() != nil {
-		t.Error("the load ended though a reader waits")
+		t.Error("the load ended although a reader waits")
 	}
 	p.end <- nil
 	if got := receive(t, joined); got != (getResult{row: row{1, 1}}) {
-		// whoever joined after a round that decides nothing reads again
 		t.Errorf("got %v", got)
 	}
 }
@@ -141,7 +140,7 @@ func loadWithoutLeaseIsNotJoined(t *testing.T, w *world) {
 	away.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	old := nextLoad()
-	rows.commit(1) // and another process's invalidation, of which nobody hears
+	rows.commit(1) // this process misses the invalidation
 	second := getLater(t.Context(), c, 1)
 	nextLoad().end <- nil
 	if got := receive(t, second); got.row.Version != 2 {
@@ -166,7 +165,7 @@ func olderLoadLeavesTheYounger(t *testing.T, w *world) {
 	joinable := c.inside().flights.byKey[1] != nil
 	c.inside().flights.mu.Unlock()
 	if !joinable {
-		t.Error("the younger load cannot be joined")
+		t.Error("the later load cannot be joined")
 	}
 	young.end <- nil
 	receive(t, second)

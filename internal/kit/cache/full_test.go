@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// onBus is one more process, which runs, on a bus through Redis.
+// onBus returns another running process, on a bus through Redis.
 func (w *world) onBus(t *testing.T) *Client {
 	t.Helper()
 	rdb := w.client()
@@ -35,8 +35,7 @@ func (w *world) onBus(t *testing.T) *Client {
 	return h
 }
 
-// A Redis that is full, and evicts nothing, takes no new record. What says that an
-// old one is not true any more it takes.
+// A full Redis without eviction rejects new records, but accepts invalidations.
 func TestFullRedisAcceptsInvalidations(t *testing.T) {
 	w := startRedis(t).world(t)
 	here, there := w.onBus(t), w.onBus(t)
@@ -51,7 +50,7 @@ func TestFullRedisAcceptsInvalidations(t *testing.T) {
 	}
 	table, _ := lists(here)
 	_, list := lists(there)
-	eventually(t, "near", func() bool { return localHit(t, theirs, 1) })
+	eventually(t, "stored locally", func() bool { return localHit(t, theirs, 1) })
 	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 0 {
 		t.Fatal(got, err)
 	}
@@ -60,7 +59,7 @@ func TestFullRedisAcceptsInvalidations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := full.Set(t.Context(), w.prefix+":x", "1", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
-		t.Fatalf("it is not full: %v", err)
+		t.Fatalf("Redis is not full: %v", err)
 	}
 	want := rows.commit(1)
 	version = 1
@@ -72,6 +71,6 @@ func TestFullRedisAcceptsInvalidations(t *testing.T) {
 	}
 	eventually(t, "the other process reads the new row", func() bool { return mustGet(t, theirs, 1) == want })
 	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 1 {
-		t.Errorf("the list is that of %v, %v", got, err)
+		t.Errorf("got list %v, %v, want that of version 1", got, err)
 	}
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hands are the clocks of a hub that does not run, moved by the test: the one
-// of its local entries and the one that its records are written and read by.
+// manualClient is a client without Run. The test moves its clocks: that of local entries and
+// that of records.
 type manualClient struct {
 	*Client
 	began  time.Time
 	passed atomic.Int64
 }
 
-// hands is one more process, with options and hooks of its own, whose clocks are
-// moved by hand.
+// manualClient returns another process with its own options and hooks.
 func (w *world) manualClient(t *testing.T, o Options, hooks ...redis.Hook) *manualClient {
 	t.Helper()
 	rdb := w.client()
@@ -42,15 +41,15 @@ func (w *world) manualClient(t *testing.T, o Options, hooks ...redis.Hook) *manu
 	return x
 }
 
-// pass moves both clocks.
+// advance moves both clocks.
 func (x *manualClient) advance(d time.Duration) { x.clock.now.Store(x.passed.Add(int64(d))) }
 
-// inSyncFor makes the process hear of every invalidation for a time from now.
+// inSyncFor puts the process in sync for a duration from now.
 func (x *manualClient) inSyncFor(d time.Duration) {
 	x.clock.synced.Store(x.clock.now.Load() + int64(d))
 }
 
-// mini is a world on a miniredis of its own.
+// miniWorld returns a world on its own miniredis.
 func miniWorld(t *testing.T) *world {
 	t.Helper()
 	return startMini(t).world(t)
@@ -58,12 +57,12 @@ func miniWorld(t *testing.T) *world {
 
 const allCriteria = Hot | RarelyChanged | Small | MayBeStale
 
-// localPolicy keeps rows locally, whole lives long.
+// localPolicy stores rows locally for their full TTL.
 func localPolicy() Policy {
 	return Policy{Name: "row", TTL: time.Hour, NegativeTTL: 10 * time.Minute, Jitter: -1, Local: Local{Share: 1, Criteria: allCriteria}}
 }
 
-// rowsOf is a cache of rows with their versions.
+// rowsOf returns a cache of rows with versions.
 func rowsOf(h *Client, p Policy, load Loader[int, row]) *Cache[int, row] {
 	if p.Name == "" {
 		p.Name = "row"
@@ -71,7 +70,7 @@ func rowsOf(h *Client, p Policy, load Loader[int, row]) *Cache[int, row] {
 	return New(h, p.withTestTimes(), Source[int, row]{Key: strconv.Itoa, Load: load, Version: func(r row) int64 { return int64(r.Version) }})
 }
 
-// ownHit reports whether a read is answered by the process's own memory.
+// localHit reports whether local memory answers a read.
 func localHit(t *testing.T, c *Cache[int, row], id int) bool {
 	t.Helper()
 	before := c.Stats().LocalHits
@@ -84,7 +83,7 @@ func localHit(t *testing.T, c *Cache[int, row], id int) bool {
 // outage fails every command of a client while it is on.
 type outage struct{ on atomic.Bool }
 
-var errOutage = errors.New("redis is away")
+var errOutage = errors.New("redis is unavailable")
 
 func (o *outage) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -110,7 +109,7 @@ func (o *outage) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// lateReply holds the reply to each GET back, once Redis gave it, while it is on.
+// lateReply delays the reply to each GET while it is on.
 type lateReply struct {
 	on   atomic.Bool
 	held chan chan struct{}
@@ -134,7 +133,7 @@ func (l *lateReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// failingAfter is a loader that fails once broken is set.
+// failingAfter returns a loader that fails once broken is set.
 func (t *table) failingAfter(broken *atomic.Bool) Loader[int, row] {
 	return func(ctx context.Context, ids []int) (map[int]row, error) {
 		found, err := t.load(ctx, ids)
@@ -145,7 +144,7 @@ func (t *table) failingAfter(broken *atomic.Bool) Loader[int, row] {
 	}
 }
 
-// expire ends the life of a record, as Redis would.
+// expire deletes a record, like its expiry.
 func (w *world) expire(t *testing.T, name string) {
 	t.Helper()
 	if err := w.rdb.Del(t.Context(), name).Err(); err != nil {
@@ -153,8 +152,7 @@ func (w *world) expire(t *testing.T, name string) {
 	}
 }
 
-// stored is the row that Redis has under a key, and its header; the answer is
-// nothing where there is no record.
+// stored returns row and header in Redis; the kind is nothing if there is no record.
 func (w *world) stored(t *testing.T, c *Cache[int, row], id int) (row, header, recordKind) {
 	t.Helper()
 	b, err := w.rdb.Get(t.Context(), c.inside().nameOf(id)).Bytes()

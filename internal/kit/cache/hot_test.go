@@ -37,22 +37,22 @@ func TestFrequentKeysAreFound(t *testing.T) {
 		if n > hits/hotTracked {
 			frequent++
 			if counts[key] == 0 {
-				t.Errorf("%s has %d hits and is not there", key, n)
+				t.Errorf("%s has %d hits and is missing", key, n)
 			}
 		}
 	}
 	if frequent < 10 || len(exact) < 10*hotTracked {
-		t.Errorf("%d frequent of %d keys: this test shows nothing", frequent, len(exact))
+		t.Errorf("%d frequent of %d keys: inconclusive", frequent, len(exact))
 	}
 	for key, c := range top.byKey {
 		if n := exact[key]; c.hits < n || c.hits-c.error > n {
-			t.Errorf("%s has %d hits, counted as %d with an error of %d", key, n, c.hits, c.error)
+			t.Errorf("%s: got %d hits, counted as %d with error %d", key, n, c.hits, c.error)
 		}
 		if c.error > hits/hotTracked {
-			t.Errorf("%s: an error of %d is more than a share", key, c.error)
+			t.Errorf("%s: error %d exceeds the bound", key, c.error)
 		}
 		if want := c.hits-c.error >= hotEnough; top.hot(key) != want {
-			t.Errorf("%s is hot: %v, want %v", key, !want, want)
+			t.Errorf("%s: got hot %v, want %v", key, !want, want)
 		}
 	}
 }
@@ -63,15 +63,15 @@ func TestTrackedHotKeysAreBounded(t *testing.T) {
 		top.add(fmt.Sprint(i), 1)
 	}
 	if len(top.byKey) != hotTracked || len(top.heap) != hotTracked {
-		t.Errorf("%d and %d keys are tracked, want %d", len(top.byKey), len(top.heap), hotTracked)
+		t.Errorf("got %d and %d tracked keys, want %d", len(top.byKey), len(top.heap), hotTracked)
 	}
 	for _, c := range top.heap {
 		if top.byKey[c.key] != c || top.heap[c.at] != c {
-			t.Fatalf("%s is not where it should be", c.key)
+			t.Fatalf("%s has a wrong position", c.key)
 		}
 	}
 	if top.hot("99999") {
-		t.Error("a key that was read once is hot, by what it inherited")
+		t.Error("a key with one read is hot by its inherited count")
 	}
 }
 
@@ -102,33 +102,33 @@ func TestHotKeysFade(t *testing.T) {
 		c := top.byKey[key]
 		if old.hits/2 == 0 {
 			if c != nil {
-				t.Errorf("%s is cold and still there", key)
+				t.Errorf("%s is cold and still counted", key)
 			}
 			continue
 		}
 		if c == nil || c.hits != old.hits/2 || c.error != old.error/2 {
-			t.Errorf("%s: %+v after %+v", key, c, old)
+			t.Errorf("%s: got %+v after %+v", key, c, old)
 		}
 	}
 	for i, c := range top.heap {
 		if c.at != i || i > 0 && top.heap[(i-1)/2].hits > c.hits {
-			t.Fatal("no heap any more")
+			t.Fatal("invalid heap")
 		}
 	}
 	if !top.hot("was hot") {
-		t.Error("not hot after one step")
+		t.Error("not hot after one fade")
 	}
 	for range 10 {
 		top.fade()
 	}
 	if top.hot("was hot") {
-		t.Error("what was hot stays hot")
+		t.Error("still hot after ten fades")
 	}
 	for range 64 {
 		top.fade()
 	}
 	if len(top.byKey) != 0 || len(top.heap) != 0 {
-		t.Errorf("%d keys are still counted", len(top.byKey))
+		t.Errorf("got %d keys, want none", len(top.byKey))
 	}
 	top.add("new", 1)
 	if diff := cmp.Diff([]HotKey{{"new", 1}}, top.top(9)); diff != "" {
@@ -137,7 +137,7 @@ func TestHotKeysFade(t *testing.T) {
 }
 
 func TestHotKeysReturnsMostReadKeys(t *testing.T) {
-	const reads = exactHits / 2 // with those of the other key fewer than are counted one by one
+	const reads = exactHits / 2 // together with the other key below exactHits
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
 			o := Options{SingleProcess: true}
@@ -154,7 +154,7 @@ func TestHotKeysReturnsMostReadKeys(t *testing.T) {
 			}
 			got := x.HotKeys(1)
 			if len(got) != 1 || got[0].Key != c.inside().nameOf(1) || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
-				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.inside().nameOf(1), reads)
+				t.Errorf("got hottest %v, want %s with about %d hits", got, c.inside().nameOf(1), reads)
 			}
 			if got := x.HotKeys(10); len(got) != 2 {
 				t.Errorf("got %v, want two keys", got)
@@ -163,8 +163,7 @@ func TestHotKeysReturnsMostReadKeys(t *testing.T) {
 	}
 }
 
-// Beyond the first some thousands a local hit is counted by sample; the sum stays
-// about right.
+// After the first thousands, local hits are sampled; the sum stays approximately correct.
 func TestManyLocalHitsAreEstimated(t *testing.T) {
 	const reads = 400_000
 	x := miniWorld(t).manualClient(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
@@ -178,10 +177,10 @@ func TestManyLocalHitsAreEstimated(t *testing.T) {
 		}
 	}
 	if got := c.Stats().LocalHits; got < reads*9/10 || got > reads*11/10 {
-		t.Errorf("%d local hits, want about %d", got, reads)
+		t.Errorf("got %d local hits, want about %d", got, reads)
 	}
 	if got := x.HotKeys(1); len(got) != 1 || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
-		t.Errorf("the hottest is %v, want about %d hits", got, reads)
+		t.Errorf("got hottest %v, want about %d hits", got, reads)
 	}
 }
 
@@ -194,6 +193,6 @@ func TestAbsentKeysCanBeHot(t *testing.T) {
 		}
 	}
 	if got := x.HotKeys(1); len(got) != 1 || got[0].Key != c.inside().nameOf(7) {
-		t.Errorf("the hottest is %v", got)
+		t.Errorf("got hottest %v, want key 7", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A8: P2 holds "there is none", and P1 inserts the row.
+// A8: process two stores an absence, and process one inserts the row.
 func TestRemoteInsertIsFound(t *testing.T) {
 	const maxAge = time.Second
 	cases := []struct {
@@ -18,33 +18,33 @@ func TestRemoteInsertIsFound(t *testing.T) {
 		read func(t *testing.T, x *pair, id int) int
 		want int
 	}{
-		{"not while nothing is heard and the process counts as in sync", func(t *testing.T, x *pair, id int) int {
+		{"not without the message in sync", func(t *testing.T, x *pair, id int) int {
 			x.two.advance(maxAge - 1)
 			return versionOf(t.Context(), t, x.there, id)
 		}, 0},
-		{"as soon as the bus delivered", func(t *testing.T, x *pair, id int) int {
+		{"after the message", func(t *testing.T, x *pair, id int) int {
 			x.two.deliver(t.Context())
 			return versionOf(t.Context(), t, x.there, id)
 		}, 1},
-		{"with the bus silent once MaxAge is over", func(t *testing.T, x *pair, id int) int {
+		{"after MaxAge without messages", func(t *testing.T, x *pair, id int) int {
 			x.two.advance(maxAge)
 			return versionOf(t.Context(), t, x.there, id)
 		}, 1},
-		{"at once by a fresh read", func(t *testing.T, x *pair, id int) int {
+		{"at once with SkipLocal", func(t *testing.T, x *pair, id int) int {
 			return versionOf(SkipLocal(t.Context()), t, x.there, id)
 		}, 1},
 	}
-	for _, held := range []string{"in its own memory", "by its guard"} {
+	for _, state := range []string{"local entry", "filter"} {
 		for _, test := range cases {
-			t.Run(held+", "+test.name, func(t *testing.T) {
+			t.Run(state+", "+test.name, func(t *testing.T) {
 				x := newPair(t, localPolicy(), 1)
 				id := 9
-				if held == "by its guard" {
+				if state == "filter" {
 					buildFilter(t, x.there.inside().existence)
 					id = excludedBy(t, x.there.inside().existence)
 				}
 				if got := versionOf(t.Context(), t, x.there, id); got != 0 {
-					t.Fatal("found before it was there")
+					t.Fatal("found before the insert")
 				}
 				x.rows.commit(id)
 				mustInvalidate(t, x.here, id)
@@ -56,7 +56,7 @@ func TestRemoteInsertIsFound(t *testing.T) {
 	}
 }
 
-// excludedBy is a key that a guard knows to be absent.
+// excludedBy returns a key that the filter excludes.
 func excludedBy(t *testing.T, g *existenceFilter[int]) int {
 	t.Helper()
 	for id := 1000; id < 2000; id++ {
@@ -64,12 +64,12 @@ func excludedBy(t *testing.T, g *existenceFilter[int]) int {
 			return id
 		}
 	}
-	t.Fatal("the guard excludes nothing")
+	t.Fatal("the filter excludes nothing")
 	return 0
 }
 
-// A15 over processes: the reply of Redis was on its way to P2 when P2 heard of
-// the invalidation of P1.
+// A15 across processes: process two receives an invalidation while it waits for a reply of
+// Redis.
 func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 	on, rows := new(wire), newTable(1)
 	w, late := miniWorld(t), &lateReply{held: make(chan chan struct{})}
@@ -77,7 +77,7 @@ func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 	two := w.manualClient(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	two.inSyncFor(time.Hour)
 	here, there := parsedRows(one.Client, localPolicy(), rows), parsedRows(two.Client, localPolicy(), rows)
-	mustGet(t, here, 1) // Redis has it
+	mustGet(t, here, 1) // now in Redis
 	late.on.Store(true)
 	first := getLater(t.Context(), there, 1)
 	release := receive(t, late.held)
@@ -89,11 +89,10 @@ func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 	if got := receive(t, first); got.err != nil || got.row.Version != 1 {
 		t.Errorf("the overtaken reader got %v, want its own version 1", got)
 	}
-	wantVersion(t, "a read after it was heard", there, 1, 2)
+	wantVersion(t, "a read after the message", there, 1, 2)
 }
 
-// Who comes after the invalidation of P1 was heard in P2 does not join a load
-// that began in P2 before it.
+// A reader that comes after the message does not join an older load of its process.
 func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
 	w, on, rows := miniWorld(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
@@ -105,7 +104,7 @@ func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
 	mustInvalidate(t, here, 1)
 	two.deliver(t.Context())
 	second := getLater(t.Context(), there, 1)
-	young := nextLoad() // while the old load still is under way
+	young := nextLoad() // while the old load is running
 	young.end <- nil
 	if got := receive(t, second); got.row.Version != 2 {
 		t.Errorf("the later reader got %v, want version 2", got)
@@ -115,7 +114,7 @@ func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
 	wantVersion(t, "a read after both loads", there, 1, 2)
 }
 
-// What a process says itself it has done already: what it read since is right.
+// The sender has already applied its message. Its later reads are correct.
 func TestOwnMessageDropsNothing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	x.warm(t, 1)
@@ -124,15 +123,15 @@ func TestOwnMessageDropsNothing(t *testing.T) {
 	wantVersion(t, "a read after the own write", x.here, 1, 2)
 	x.one.deliver(t.Context())
 	if !localHit(t, x.here, 1) {
-		t.Error("not an own hit any more")
+		t.Error("not a local hit")
 	}
 	if epoch := x.one.epoch.Load(); epoch != 0 {
-		t.Errorf("an epoch %d", epoch)
+		t.Errorf("got epoch %d, want 0", epoch)
 	}
 }
 
-// Whatever the order in which words arrive, and however often: what they name is
-// gone, and stays right.
+// Messages drop the entries that they name, in any order and repeatedly, and reads stay
+// correct.
 func TestMessagesMayRepeatAndReorder(t *testing.T) {
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -169,16 +168,16 @@ func TestTableInvalidateReachesOtherProcesses(t *testing.T) {
 	mustList(t, there.other, query{1, 10}, 1)
 	rows.commit(2)
 	mustInvalidateTable(t, here.table)
-	mustList(t, there.lists, query{1, 10}, 1) // an own hit: nothing was heard
+	mustList(t, there.lists, query{1, 10}, 1) // a local hit: no message yet
 	if got, err := there.lists.lists.Get(SkipLocal(t.Context()), query{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
-		t.Errorf("a fresh read: %v, %v", got, err)
+		t.Errorf("SkipLocal: got %v, %v", got, err)
 	}
 	two.deliver(t.Context())
 	mustList(t, there.lists, query{1, 10}, 1, 2)
 	mustList(t, there.other, query{1, 10}, 1, 2)
 }
 
-// shelves are the lists of a table in one process, by two kinds of query.
+// localQueries are the lists of a table in one process, of two kinds of queries.
 type localQueries struct {
 	table        *Table
 	lists, other *QueryCache[query, int]

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	// A pool that could not dial tries again each second, and sees only then that
 	// it was closed.
-	goleak.VerifyTestMain(withoutExamples{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	goleak.VerifyTestMain(closeExamples{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 type silent struct{}

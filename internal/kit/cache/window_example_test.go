@@ -13,11 +13,11 @@ import (
 )
 
 func ExampleWindow() {
-	hub, stop := exampleHub()
+	client, stop := exampleClient()
 	defer stop()
 	ctx, user := context.Background(), int64(7)
 	rows := []cache.Entry{{Member: "0003", Score: 300}, {Member: "0002", Score: 200}, {Member: "0001", Score: 100}}
-	orders := cache.NewWindow(hub, cache.WindowPolicy{Name: "order:list", Size: 3}, key,
+	orders := cache.NewWindow(client, cache.WindowPolicy{Name: "order:list", Size: 3}, key,
 		func(_ context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 			fmt.Println("SELECT … ORDER BY created DESC, number DESC LIMIT", limit)
 			return map[int64][]cache.Entry{users[0]: rows[:limit]}, nil
@@ -35,16 +35,16 @@ func ExampleWindow() {
 }
 
 func ExampleFirstPages() {
-	hub, stop := exampleHub()
+	client, stop := exampleClient()
 	defer stop()
 	ctx := context.Background()
 	notes := map[int64][]cache.ListItem{7: {{Pos: 30, ID: 3}, {Pos: 20, ID: 2}, {Pos: 10, ID: 1}}} // of shops, newest first
 	parse := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-	newest := cache.NewFirstPages(hub, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
+	newest := cache.NewFirstPages(client, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
 		Key: key, Parse: parse,
-		Load: func(_ context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+		Load: func(_ context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 			found := make(map[int64][]cache.ListItem)
-			for _, a := range asks {
+			for _, a := range ranges {
 				fmt.Println("SELECT … WHERE shop_id =", a.Owner, "ORDER BY … LIMIT", a.Limit)
 				for _, s := range notes[a.Owner] {
 					if s.Pos < a.Before && len(found[a.Owner]) < a.Limit {
@@ -73,19 +73,19 @@ func ExampleFirstPages() {
 
 func key(id int64) string { return strconv.FormatInt(id, 10) }
 
-// exampleHub is a hub on a Redis of its own, and what ends both.
-func exampleHub() (hub *cache.Client, stop func()) {
+// exampleClient returns a client on its own Redis, and a function that closes both.
+func exampleClient() (client *cache.Client, stop func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
-	hub, err = cache.NewClient(rdb, cache.Options{})
+	client, err = cache.NewClient(rdb, cache.Options{})
 	if err != nil {
 		panic(err)
 	}
-	return hub, func() {
-		hub.Wait()
+	return client, func() {
+		client.Wait()
 		_ = rdb.Close()
 		server.Close()
 	}
