@@ -23,8 +23,8 @@ func TestLimits(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"10 000 keys that are loaded together end spread over the jitter (A22)", endsAreSpread},
-		{"when all is lost under many readers, loads stay below their bounds and nobody fails (A22)", lossIsBounded},
+		{"expiries of one load are spread (A22)", endsAreSpread},
+		{"loads stay bounded when all keys are lost (A22)", lossIsBounded},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -55,24 +55,24 @@ func endsAreSpread(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var in [parts + 2]int // the first for lives that are a little shorter since the store, the last for a whole one
+	var in [parts + 2]int // the first for the time since the store, the last for a full TTL
 	for _, cmd := range cmds {
 		left := cmd.(*redis.DurationCmd).Val()
 		least, width := fresh-time.Duration(jitter*float64(fresh)), time.Duration(jitter*float64(fresh))/parts
 		if left > fresh || left < least-width {
-			t.Fatalf("%v left, want %v to %v", left, least, fresh)
+			t.Fatalf("got TTL %v, want %v to %v", left, least, fresh)
 		}
 		in[(left-least+width)/width]++
 	}
 	want := float64(n) / parts
-	for i, got := range in[2:parts] { // whole parts that the time since the store only shifts
+	for i, got := range in[2:parts] { // full parts, which the time since the store only shifts
 		if off := math.Abs(float64(got) - want); off > 5*math.Sqrt(want) {
-			t.Errorf("part %d of the spread has %d keys, want about %v", i+2, got, want)
+			t.Errorf("part %d: got %d keys, want about %v", i+2, got, want)
 		}
 	}
 }
 
-// gauge counts how many are inside, and the most that ever were.
+// concurrency counts concurrent calls and their maximum.
 type concurrency struct {
 	mu        sync.Mutex
 	now, most int
@@ -139,7 +139,7 @@ func lossIsBounded(t *testing.T, w *world) {
 			select {
 			case <-stop:
 				return
-			default: // what FLUSHALL does to these keys
+			default: // like FLUSHALL
 				pipe := w.rdb.Pipeline()
 				for _, name := range append(names(one.inside().wants(ids)), names(two.inside().wants(ids))...) {
 					pipe.Del(t.Context(), name, leaseOf(name))
@@ -155,15 +155,14 @@ func lossIsBounded(t *testing.T, w *world) {
 	close(stop)
 	done.Wait()
 	if ofFirst.maximum() > ofOne || ofSecond.maximum() > ofOne || all.maximum() > ofAll {
-		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
+		t.Errorf("got %d, %d and together %d concurrent loads, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
 	}
 	if got := one.Stats().LoadCalls; got < 2*keys {
-		t.Errorf("%d loads: this run shows nothing", got)
+		t.Errorf("%d loads: inconclusive", got)
 	}
 }
 
-// The bounds are reached and held: more readers than places, and each load stands
-// still until the last place is taken.
+// There are more readers than slots, and each load waits until the last slot is taken.
 func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 	const ofOne, ofAll, readers = 3, 5, 12
 	h := miniWorld(t).manualClient(t, Options{MaxLoads: ofAll}).Client
@@ -186,7 +185,7 @@ func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 	for id := range readers {
 		waiting = append(waiting, getLater(t.Context(), one, id), getLater(t.Context(), two, id))
 	}
-	eventually(t, "all places are taken", func() bool { return all.maximum() == ofAll })
+	eventually(t, "all slots are taken", func() bool { return all.maximum() == ofAll })
 	close(release)
 	for _, reader := range waiting {
 		if got := receive(t, reader); got.err != nil {
@@ -194,7 +193,7 @@ func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 		}
 	}
 	if ofFirst.maximum() > ofOne || ofSecond.maximum() > ofOne || all.maximum() != ofAll {
-		t.Errorf("%d, %d and together %d loads at a time, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
+		t.Errorf("got %d, %d and together %d concurrent loads, want at most %d and %d", ofFirst.maximum(), ofSecond.maximum(), all.maximum(), ofOne, ofAll)
 	}
 }
 
@@ -224,11 +223,11 @@ func TestReadWithoutASlotIsBusy(t *testing.T) {
 				t.Errorf("GetMany: %v, %v", found, err)
 			}
 			if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(2))).Val(); n != 0 {
-				t.Error("the lease was not given back")
+				t.Error("the lease was not released")
 			}
 			s := c.Stats()
 			if s.Busy != 2 || s.LoadErrors != 0 {
-				t.Errorf("%d busy, %d load errors, want 2 and none", s.Busy, s.LoadErrors)
+				t.Errorf("got %d busy, %d load errors, want 2 and 0", s.Busy, s.LoadErrors)
 			}
 			held.end <- nil
 			receive(t, first)
@@ -262,13 +261,13 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 	setUp := func(t *testing.T, p Policy, reads int) (*manualClient, *Cache[int, row], *table) {
 		x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true, ReadLimit: 20})
 		if x.reads.Limit() != 20 {
-			t.Errorf("the limit is %v, want 20", x.reads.Limit())
+			t.Errorf("got limit %v, want 20", x.reads.Limit())
 		}
-		x.reads = rate.NewLimiter(0, reads) // these and no more
+		x.reads = rate.NewLimiter(0, reads) // exactly these reads
 		rows := newTable(1, 2, 3)
 		return x, rowsOf(x.Client, p, rows.load), rows
 	}
-	t.Run("the read above, and that read alone", func(t *testing.T) {
+	t.Run("only reads above the limit", func(t *testing.T) {
 		_, c, _ := setUp(t, localPolicy(), 2)
 		mustGet(t, c, 1)
 		mustGet(t, c, 2)
@@ -276,16 +275,16 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		if !errors.Is(err, ErrBusy) || apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		mustGet(t, c, 1) // what is here costs no read
+		mustGet(t, c, 1) // local, without a Redis read
 		found, err := c.GetMany(t.Context(), []int{1, 3, 2})
 		if diff := cmp.Diff(map[int]row{1: {1, 1}, 2: {2, 1}}, found); diff != "" || !errors.Is(err, ErrBusy) {
 			t.Error(err, diff)
 		}
 		if s := c.Stats(); s.Limited != 2 || s.Misses != 2 {
-			t.Errorf("%d limited, %d misses, want 2 and 2", s.Limited, s.Misses)
+			t.Errorf("got %d limited, %d misses, want 2 and 2", s.Limited, s.Misses)
 		}
 	})
-	t.Run("not of an essential policy", func(t *testing.T) {
+	t.Run("essential policies are exempt", func(t *testing.T) {
 		p := localPolicy()
 		p.Essential = true
 		_, c, rows := setUp(t, p, 0)
@@ -294,10 +293,10 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		}
 		mustGet(t, c, 3)
 		if got := len(rows.loads()); got != 2 {
-			t.Errorf("%d loads", got)
+			t.Errorf("got %d loads, want 2", got)
 		}
 	})
-	t.Run("a stale local entry is served instead", func(t *testing.T) {
+	t.Run("a stale local entry replaces the read", func(t *testing.T) {
 		p := localPolicy()
 		p.StaleIfError = time.Minute
 		x, c, _ := setUp(t, p, 1)
@@ -309,19 +308,19 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 			t.Error(err, diff)
 		}
 		if got := c.Stats(); got.StaleServed != 2 || got.LocalHits != 0 {
-			t.Errorf("%d stale served, %d local hits, want 2 and none", got.StaleServed, got.LocalHits)
+			t.Errorf("got %d stale served, %d local hits, want 2 and 0", got.StaleServed, got.LocalHits)
 		}
 		x.advance(1)
 		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrBusy) {
-			t.Errorf("after StaleIfError: %v", err)
+			t.Errorf("after StaleIfError: got %v, want ErrBusy", err)
 		}
 	})
-	t.Run("without StaleIfError nothing is", func(t *testing.T) {
+	t.Run("without StaleIfError nothing replaces it", func(t *testing.T) {
 		x, c, _ := setUp(t, localPolicy(), 1)
 		mustGet(t, c, 1)
 		x.advance(time.Hour)
 		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrBusy) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want ErrBusy", err)
 		}
 	})
 }
@@ -329,7 +328,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 func TestReadLimitAllowsABurst(t *testing.T) {
 	for limit, want := range map[int]int{1: 1, 9: 1, 20: 2, 5000: 500} {
 		if got := miniWorld(t).manualClient(t, Options{ReadLimit: limit}).reads.Burst(); got != want {
-			t.Errorf("limit %d: %d at once, want %d", limit, got, want)
+			t.Errorf("limit %d: got burst %d, want %d", limit, got, want)
 		}
 	}
 	if miniWorld(t).manualClient(t, Options{}).reads != nil {
@@ -355,15 +354,15 @@ func TestStaleIfError(t *testing.T) {
 		pass   time.Duration
 		served bool
 	}{
-		{name: "served after its end", id: 1, pass: time.Hour, served: true},
-		{name: "served to the end of StaleIfError", id: 1, pass: time.Hour + stale - 1, served: true},
-		{name: "and no longer", id: 1, pass: time.Hour + stale},
+		{name: "served after its expiry", id: 1, pass: time.Hour, served: true},
+		{name: "served until StaleIfError ends", id: 1, pass: time.Hour + stale - 1, served: true},
+		{name: "not after StaleIfError", id: 1, pass: time.Hour + stale},
 		{
-			name: "not what this process invalidated", id: 1, pass: time.Hour,
+			name: "not after an own invalidation", id: 1, pass: time.Hour,
 			before: func(t *testing.T, s *setting) { mustInvalidate(t, s.c, 1) },
 		},
 		{
-			name: "not what this process invalidated in vain", id: 1, pass: time.Hour,
+			name: "not after a failed own invalidation", id: 1, pass: time.Hour,
 			before: func(t *testing.T, s *setting) {
 				s.away.on.Store(true)
 				if err := s.c.Invalidate(t.Context(), 1); err == nil {
@@ -372,15 +371,15 @@ func TestStaleIfError(t *testing.T) {
 			},
 		},
 		{
-			name: "not what this process put", id: 1, pass: time.Hour,
+			name: "not after an own put", id: 1, pass: time.Hour,
 			before: func(t *testing.T, s *setting) { mustPut(t, s.c, s.rows.commit(1)) },
 		},
-		{name: "never that there is none", id: 9, pass: 10 * time.Minute},
+		{name: "never an absence", id: 9, pass: 10 * time.Minute},
 		{name: "not without the option", id: 1, pass: time.Hour, local: func(p *Policy) { p.StaleIfError = 0 }},
 	}
 	for _, redisToo := range []bool{true, false} {
 		for _, test := range cases {
-			t.Run(fmt.Sprintf("%s, Redis away %v", test.name, redisToo), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, Redis unavailable %v", test.name, redisToo), func(t *testing.T) {
 				w := miniWorld(t)
 				s := &setting{w: w, rows: newTable(1), away: new(outage)}
 				s.x = w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, s.away)
@@ -407,7 +406,7 @@ func TestStaleIfError(t *testing.T) {
 						t.Errorf("got %v, %v and %v, %v", r, err, many, errMany)
 					}
 					if got := s.c.Stats().StaleServed; got != 2 {
-						t.Errorf("%d stale served, want 2", got)
+						t.Errorf("got %d stale served, want 2", got)
 					}
 				} else if !errors.Is(err, errDatabase) || !errors.Is(errMany, errDatabase) || len(many) != 0 {
 					t.Errorf("got %v, %v and %v, %v", r, err, many, errMany)
@@ -417,7 +416,7 @@ func TestStaleIfError(t *testing.T) {
 	}
 }
 
-// Out of sync the end is that of MaxAge, whatever Fresh says.
+// Out of sync an entry expires after MaxAge, regardless of TTL.
 func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 	w := miniWorld(t)
 	away := new(outage)
@@ -439,8 +438,7 @@ func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 	}
 }
 
-// Of several keys those that can be had are, and only a key that has nothing
-// leaves the error.
+// Available keys are returned; only a key without any value causes the error.
 func TestStaleIfErrorOfMany(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -470,9 +468,9 @@ func TestDefaultLoadLimits(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{})
 	c := newCache(x.Client, Policy{Name: "p"}, strconv.Itoa, newTable().load)
 	if !x.slots.TryAcquire(64) || x.slots.TryAcquire(1) {
-		t.Error("not 64 loads of a process")
+		t.Error("the default is not 64 loads per process")
 	}
 	if !c.inside().slots.TryAcquire(32) || c.inside().slots.TryAcquire(1) {
-		t.Error("not 32 loads of a policy")
+		t.Error("the default is not 32 loads per policy")
 	}
 }

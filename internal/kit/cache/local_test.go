@@ -24,7 +24,7 @@ func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 	}
 	sent.reset()
 	ctx := t.Context()
-	for range 2 * exactHits { // beyond the part that is counted one by one
+	for range 2 * exactHits { // beyond the exact part
 		if r, err := c.Get(ctx, 1); err != nil || r != (row{1, 1}) {
 			t.Fatal(r, err)
 		}
@@ -33,7 +33,7 @@ func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations, want none", allocs)
 	}
 	if _, err := c.Get(ctx, 9); !errors.Is(err, ErrNotFound) {
-		t.Errorf("an absent key that is remembered: %v", err)
+		t.Errorf("stored absence: got %v, want ErrNotFound", err)
 	}
 	if got, err := c.GetMany(ctx, []int{1, 9, 1}); err != nil || !cmp.Equal(map[int]row{1: {1, 1}}, got) {
 		t.Errorf("GetMany: %v, %v", got, err)
@@ -44,9 +44,9 @@ func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 	if diff := cmp.Diff([][]int{{1}, {9}}, rows.loads()); diff != "" {
 		t.Error("loads", diff)
 	}
-	// How near the sample is to the truth is a matter of many ticks, of which this test has one.
+	// The sample is precise only over many ticks; this test has one.
 	if got := c.Stats().LocalHits; got < exactHits {
-		t.Errorf("%d local hits counted, of which the first %d one by one", got, exactHits)
+		t.Errorf("got %d local hits, want at least %d", got, exactHits)
 	}
 }
 
@@ -54,27 +54,27 @@ func TestLocalEntryLifetime(t *testing.T) {
 	const fresh, maxAge, negative = time.Hour, 3 * time.Second, 10 * time.Minute
 	cases := []struct {
 		name     string
-		alone    bool
+		single   bool
 		inSync   time.Duration // from the read on
 		criteria Criteria
 		id       int
 		want     time.Duration
 	}{
-		{name: "to the end of Fresh where nobody else writes", alone: true, criteria: allCriteria, id: 1, want: fresh},
-		{name: "to the end of Negative if it says that there is none", alone: true, criteria: allCriteria, id: 9, want: negative},
-		{name: "to the end of Fresh in sync", inSync: 2 * fresh, criteria: allCriteria, id: 1, want: fresh},
-		{name: "to the end of the sync", inSync: time.Minute, criteria: allCriteria, id: 1, want: time.Minute},
-		{name: "for MaxAge out of sync", criteria: allCriteria, id: 1, want: maxAge},
-		{name: "for MaxAge if the sync ends before", inSync: time.Second, criteria: allCriteria, id: 1, want: maxAge},
-		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
-		{name: "for MaxAge alone if it is not seldom changed", alone: true, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
+		{name: "TTL in a single process", single: true, criteria: allCriteria, id: 1, want: fresh},
+		{name: "NegativeTTL of an absence", single: true, criteria: allCriteria, id: 9, want: negative},
+		{name: "TTL in sync", inSync: 2 * fresh, criteria: allCriteria, id: 1, want: fresh},
+		{name: "until the sync ends", inSync: time.Minute, criteria: allCriteria, id: 1, want: time.Minute},
+		{name: "MaxAge out of sync", criteria: allCriteria, id: 1, want: maxAge},
+		{name: "MaxAge after a shorter sync", inSync: time.Second, criteria: allCriteria, id: 1, want: maxAge},
+		{name: "MaxAge in sync without RarelyChanged", inSync: 2 * fresh, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
+		{name: "MaxAge in a single process without RarelyChanged", single: true, criteria: allCriteria &^ RarelyChanged, id: 1, want: maxAge},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			w := miniWorld(t)
-			x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: test.alone})
+			x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: test.single})
 			x.advance(time.Minute)
-			if !test.alone {
+			if !test.single {
 				x.inSyncFor(test.inSync)
 			}
 			p := localPolicy()
@@ -85,18 +85,18 @@ func TestLocalEntryLifetime(t *testing.T) {
 			}
 			x.advance(test.want - 1)
 			if !localHit(t, c, test.id) {
-				t.Errorf("gone before %v", test.want)
+				t.Errorf("entry expired before %v", test.want)
 			}
 			x.advance(1)
 			if localHit(t, c, test.id) {
-				t.Errorf("served after %v", test.want)
+				t.Errorf("entry is valid after %v", test.want)
 			}
 		})
 	}
 }
 
-// An entry counts from the moment at which Redis was asked, not from that of the
-// answer: what was invalidated in between it may not contain.
+// The age of an entry counts from before the Redis read: the reply may lack later
+// invalidations.
 func TestEntryAgeStartsBeforeItsRead(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20})
@@ -111,18 +111,18 @@ func TestEntryAgeStartsBeforeItsRead(t *testing.T) {
 	loading.end <- nil
 	receive(t, first)
 	if !localHit(t, c, 1) {
-		t.Error("the loaded value was not kept")
+		t.Error("the loaded value was not stored")
 	}
 	x.advance(100 * time.Millisecond)
 	if localHit(t, c, 1) {
-		t.Error("served more than MaxAge after its load began")
+		t.Error("valid for more than MaxAge after its load began")
 	}
 }
 
 func TestLocalCacheNeedsRun(t *testing.T) {
 	w := miniWorld(t)
 	h := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
-	h.clock.start(true) // as NewHub leaves it
+	h.clock.start(true) // as after NewClient
 	c := rowsOf(h, localPolicy(), newTable(1).load)
 	for range 3 {
 		if localHit(t, c, 1) {
@@ -132,7 +132,7 @@ func TestLocalCacheNeedsRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- h.Run(ctx) }()
-	eventually(t, "a local hit while the hub runs", func() bool { return localHit(t, c, 1) })
+	eventually(t, "a local hit while the client runs", func() bool { return localHit(t, c, 1) })
 	stop()
 	if err := receive(t, done); err != nil {
 		t.Error(err)
@@ -174,7 +174,7 @@ func TestOwnWritesAreVisibleAtOnce(t *testing.T) {
 			for _, id := range []int{1, 2} { // 2 is absent (A8)
 				localHit(t, c, id)
 				if !localHit(t, c, id) {
-					t.Fatal("not kept")
+					t.Fatal("not stored")
 				}
 				r := rows.commit(id)
 				write(t, c, r)
@@ -186,7 +186,7 @@ func TestOwnWritesAreVisibleAtOnce(t *testing.T) {
 	}
 }
 
-// A15: the reply of Redis was on its way when the invalidation came.
+// A15: an invalidation comes while the reply of Redis is on its way.
 func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
 	w := miniWorld(t)
 	late := &lateReply{held: make(chan chan struct{})}
@@ -194,7 +194,7 @@ func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
 	rows := newTable(1)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
-	c.inside().local.remove(1) // Redis has it, the process has not
+	c.inside().local.remove(1) // in Redis, not in the process
 	late.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	release := receive(t, late.held)
@@ -210,7 +210,7 @@ func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
 	}
 }
 
-// The same for what a load brings.
+// The same for a load.
 func TestOvertakenLoadIsNotStoredLocally(t *testing.T) {
 	w := miniWorld(t)
 	away := new(outage)
@@ -218,7 +218,7 @@ func TestOvertakenLoadIsNotStoredLocally(t *testing.T) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	c := rowsOf(x.Client, localPolicy(), load)
-	away.on.Store(true) // loaded without a lease, kept for a moment
+	away.on.Store(true) // loaded without a lease, stored for MaxAge
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	away.on.Store(false)
@@ -260,18 +260,18 @@ func TestOnlyHotKeysAreStoredLocallyWithoutHot(t *testing.T) {
 	c := rowsOf(x.Client, p, newTable(1, 2).load)
 	for range 3 {
 		if localHit(t, c, 1) {
-			t.Fatal("kept though nobody found it hot")
+			t.Fatal("stored although it is not hot")
 		}
 	}
 	x.hot.add(c.inside().nameOf(1), hotEnough-1) // sampling may have counted some of the reads above
 	x.hot.add(c.inside().nameOf(1), 1)
 	localHit(t, c, 1)
 	if !localHit(t, c, 1) {
-		t.Error("not kept though it is hot")
+		t.Error("not stored although it is hot")
 	}
 	localHit(t, c, 2)
 	if localHit(t, c, 2) {
-		t.Error("another key is kept as well")
+		t.Error("another key is stored too")
 	}
 }
 
@@ -282,10 +282,10 @@ func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 		bytes    int // of the record
 		want     bool
 	}{
-		{"up to 2 KB of any kind", allCriteria &^ Small, smallBytes, true},
-		{"not above 2 KB", allCriteria &^ Small, smallBytes + 1, false},
-		{"above 2 KB of a kind that is small as a whole", allCriteria, smallBytes + 1, true},
-		{"not what is too big for Redis", allCriteria, 16<<10 + 1, false},
+		{"2 KB without Small", allCriteria &^ Small, smallBytes, true},
+		{"above 2 KB without Small", allCriteria &^ Small, smallBytes + 1, false},
+		{"above 2 KB with Small", allCriteria, smallBytes + 1, true},
+		{"above MaxBytes", allCriteria, 16<<10 + 1, false},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 				}
 			}
 			if got := c.Stats().LocalHits > 0; got != test.want {
-				t.Errorf("kept: %v, want %v", got, test.want)
+				t.Errorf("got stored %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -310,17 +310,17 @@ func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 
 func TestNewRejectsInvalidLocal(t *testing.T) {
 	cases := map[string][]Local{
-		"what may not be stale": {{Share: 0.1, Criteria: allCriteria &^ MayBeStale}},
-		"a share above one":     {{Share: 1.1, Criteria: allCriteria}},
-		"a negative share":      {{Share: -0.1, Criteria: allCriteria}},
-		"shares above one":      {{Share: 0.6, Criteria: allCriteria}, {Share: 0.5, Criteria: allCriteria}},
+		"no MayBeStale":    {{Share: 0.1, Criteria: allCriteria &^ MayBeStale}},
+		"share above one":  {{Share: 1.1, Criteria: allCriteria}},
+		"negative share":   {{Share: -0.1, Criteria: allCriteria}},
+		"shares above one": {{Share: 0.6, Criteria: allCriteria}, {Share: 0.5, Criteria: allCriteria}},
 	}
 	for name, locals := range cases {
 		t.Run(name, func(t *testing.T) {
 			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20})
 			defer func() {
 				if recover() == nil {
-					t.Error("New took it")
+					t.Error("New accepted it")
 				}
 			}()
 			for i, l := range locals {
@@ -359,25 +359,25 @@ func TestLocalCacheIsBoundedByItsShare(t *testing.T) {
 		e, _ := found.(*entry[*string])
 		size += len(*e.v)
 	}
-	if most := int(bytes * share); size > most || size < most/2 {
-		t.Errorf("%d bytes of text kept, want a good part of %d", size, most)
+	if limit := int(bytes * share); size > limit || size < limit/2 {
+		t.Errorf("got %d bytes of text, want at least half of %d", size, limit)
 	}
 	stats := x.Stats()[0]
 	if stats.LocalBytes < int64(size) || stats.LocalBytes > stats.LocalMax || stats.LocalMax != int64(bytes*share) {
-		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMax, size)
+		t.Errorf("stats have %d of %d bytes for %d bytes of text", stats.LocalBytes, stats.LocalMax, size)
 	}
-	kept := 0
+	count := 0
 	for range c.inside().local.entries.all() {
-		kept++
+		count++
 	}
-	if stats.LocalEvictions != int64(n-kept) {
-		t.Errorf("%d evictions in the statistics, want %d", stats.LocalEvictions, n-kept)
+	if stats.LocalEvictions != int64(n-count) {
+		t.Errorf("got %d evictions, want %d", stats.LocalEvictions, n-count)
 	}
 	if err := c.Invalidate(t.Context(), ids...); err != nil {
 		t.Fatal(err)
 	}
 	if after := x.Stats()[0]; after.LocalEvictions != stats.LocalEvictions {
-		t.Errorf("%d evictions are counted after an invalidation, want %d", after.LocalEvictions, stats.LocalEvictions)
+		t.Errorf("got %d evictions after an invalidation, want %d", after.LocalEvictions, stats.LocalEvictions)
 	}
 }
 
@@ -399,13 +399,13 @@ func TestSkipLocalObservesRemoteInvalidations(t *testing.T) {
 	rows.commit(2)
 	mustInvalidate(t, there, 1, 2)
 	if got := read(t.Context(), 1); got != 1 {
-		t.Errorf("a read of an entry out of sync got version %d, want 1: this test shows nothing", got)
+		t.Errorf("the local entry has version %d, want 1: inconclusive", got)
 	}
 	if got := read(SkipLocal(t.Context()), 1); got != 2 {
-		t.Errorf("a fresh read got version %d, want 2", got)
+		t.Errorf("SkipLocal got version %d, want 2", got)
 	}
 	if got := read(t.Context(), 1); got != 2 {
-		t.Errorf("the read after a fresh one got version %d, want 2", got)
+		t.Errorf("the read after SkipLocal got version %d, want 2", got)
 	}
 	got, err := c.GetMany(SkipLocal(t.Context()), []int{1, 2})
 	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
@@ -413,8 +413,8 @@ func TestSkipLocalObservesRemoteInvalidations(t *testing.T) {
 	}
 }
 
-// What was loaded while Redis was away is kept for MaxAge at most, even where
-// nobody else writes: another process's writes are not heard of without Redis.
+// A value that was loaded without Redis is stored for at most MaxAge: the process misses the
+// writes of others.
 func TestLoadWithoutRedisIsStoredForMaxAge(t *testing.T) {
 	for _, id := range []int{1, 9} { // 9 is absent
 		w := miniWorld(t)
@@ -429,16 +429,16 @@ func TestLoadWithoutRedisIsStoredForMaxAge(t *testing.T) {
 		localHit(t, c, id)
 		x.advance(time.Second - 1)
 		if !localHit(t, c, id) {
-			t.Errorf("key %d: each read without Redis goes to the database", id)
+			t.Errorf("key %d: not stored", id)
 		}
 		x.advance(1)
 		if localHit(t, c, id) {
-			t.Errorf("key %d: kept for more than MaxAge", id)
+			t.Errorf("key %d: stored for more than MaxAge", id)
 		}
 	}
 }
 
-// A store that Redis refused says that somebody invalidated the key elsewhere.
+// A refused store shows that another process invalidated the key.
 func TestRefusedStoreIsNotStoredLocally(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -470,16 +470,16 @@ func TestRefreshReplacesTheLocalEntry(t *testing.T) {
 	x.advance(p.TTL)
 	rows.commit(1)
 	if got := mustGet(t, c, 1); got.Version != 1 || c.Stats().LocalHits != 0 {
-		t.Errorf("got %v with %d local hits, want version 1 out of Redis", got, c.Stats().LocalHits)
+		t.Errorf("got %v with %d local hits, want version 1 from Redis", got, c.Stats().LocalHits)
 	}
 	x.Wait()
 	if !localHit(t, c, 1) || mustGet(t, c, 1).Version != 2 {
-		t.Error("the refreshed value is not here")
+		t.Error("the refreshed value is not stored")
 	}
 }
 
-// Who has to read again, because the load that it joined failed, keeps what it
-// then loads: since when it may be kept is counted from that load.
+// A reader whose joined load failed reads again and stores its own result: its stamp is that
+// of its own load.
 func TestValueOfASecondReaderIsStored(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -496,11 +496,11 @@ func TestValueOfASecondReaderIsStored(t *testing.T) {
 	nextLoad().end <- nil
 	receive(t, later)
 	if !localHit(t, c, 1) {
-		t.Error("not kept")
+		t.Error("not stored")
 	}
 }
 
-// What hands out pointers answers what copies say, and copies nothing of what is here.
+// Ref and Refs return the values of Get and GetMany, without copying local ones.
 func TestRefsPointIntoLocalMemory(t *testing.T) {
 	w := miniWorld(t)
 	sent := new(commandCounter)
@@ -520,13 +520,13 @@ func TestRefsPointIntoLocalMemory(t *testing.T) {
 	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}, 3: {3, 1}}, here); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	for id, at := range here {
-		if one, err := c.Ref(ctx, id); err != nil || one != at {
-			t.Errorf("%d is %p and %p, %v", id, one, at, err)
+	for id, p := range here {
+		if one, err := c.Ref(ctx, id); err != nil || one != p {
+			t.Errorf("key %d: got %p, want %p, %v", id, one, p, err)
 		}
 	}
 	if _, err := c.Ref(ctx, 9); !errors.Is(err, ErrNotFound) {
-		t.Error("absent and remembered:", err)
+		t.Error("stored absence:", err)
 	}
 	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
 		t.Error(got)
@@ -539,6 +539,6 @@ func TestRefsPointIntoLocalMemory(t *testing.T) {
 	}
 	some, err := c.Refs(ctx, []int{1, 2, 9})
 	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, some); err != nil || diff != "" || some[1] != here[1] || some[2] == here[2] {
-		t.Error("one is here and one is not:", err, diff)
+		t.Error("one local and one remote:", err, diff)
 	}
 }

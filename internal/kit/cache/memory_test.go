@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nearbyOf keeps texts by number.
+// memoryOf returns a Memory of texts by number.
 func memoryOf(h *Client, l Local) *Memory[int, string] {
 	return NewMemory[int, string](h, Policy{Name: "near", TTL: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
 }
 
 var wholeMemory = Local{Share: 1, Criteria: allCriteria}
 
-// well is where nearby values come from.
+// memorySource loads values for a Memory.
 type memorySource struct {
 	text   string
 	ttl    time.Duration
@@ -46,53 +46,53 @@ func TestMemoryHitDoesNotLoad(t *testing.T) {
 		wantMemory(t, "in sync", n, from, "a")
 	}
 	if from.calls != 1 {
-		t.Errorf("%d loads, want one", from.calls)
+		t.Errorf("got %d loads, want one", from.calls)
 	}
 	if s := n.Stats(); s.LocalHits != 2 || s.Misses != 1 {
-		t.Errorf("%d hits and %d misses counted, want 2 and 1", s.LocalHits, s.Misses)
+		t.Errorf("got %d hits and %d misses, want 2 and 1", s.LocalHits, s.Misses)
 	}
 	if _, err := n.Get(SkipLocal(t.Context()), 1, from.load); err != nil || from.calls != 2 {
-		t.Errorf("a fresh read: %v, %d loads, want it to load", err, from.calls)
+		t.Errorf("SkipLocal: got %v, %d loads, want 2 loads", err, from.calls)
 	}
 	if allocs := testing.AllocsPerRun(100, func() { _, _ = n.Get(t.Context(), 1, from.load) }); allocs > 1 { // the method value
 		t.Errorf("a hit costs %v allocations", allocs)
 	}
 }
 
-// What Redis had is a hit, as it is one of a cache.
+// A value from Redis counts as a hit, as in a Cache.
 func TestMemoryCountsRemoteLoadsAsHits(t *testing.T) {
 	x := miniWorld(t).connected(t, new(wire), Options{})
 	n, from := memoryOf(x.Client, wholeMemory), &memorySource{text: "a", remote: true}
 	wantMemory(t, "from Redis", n, from, "a")
 	from.remote = false
-	wantMemory(t, "from elsewhere", n, from, "a")
+	wantMemory(t, "from the database", n, from, "a")
 	from.remote, from.err = true, errors.New("away")
 	_, _ = n.Get(t.Context(), 1, from.load)
 	if s := n.Stats(); s.Hits != 1 || s.Misses != 2 {
-		t.Errorf("%d hits and %d misses counted, want 1 and 2", s.Hits, s.Misses)
+		t.Errorf("got %d hits and %d misses, want 1 and 2", s.Hits, s.Misses)
 	}
 }
 
 func TestMemoryEntryLifetime(t *testing.T) {
 	cases := []struct {
 		name     string
-		life     time.Duration // that load says
+		life     time.Duration // from load
 		inSync   time.Duration
 		criteria Criteria
 		maxAge   time.Duration // of the policy; 0: its default
 		want     time.Duration
 	}{
-		{name: "for the life that load says", life: time.Minute, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Minute},
-		{name: "to the end of Fresh at most", life: 3 * time.Hour, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Hour},
-		{name: "to the end of the sync", life: time.Minute, inSync: 10 * time.Second, criteria: allCriteria, want: 10 * time.Second},
-		{name: "for MaxAge out of sync", life: time.Minute, criteria: allCriteria, maxAge: 500 * time.Millisecond, want: 500 * time.Millisecond},
-		{name: "for MaxAge if it is not seldom changed", life: time.Minute, inSync: time.Hour, criteria: allCriteria &^ RarelyChanged, want: time.Second},
+		{name: "life of the value", life: time.Minute, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Minute},
+		{name: "at most TTL", life: 3 * time.Hour, inSync: 2 * time.Hour, criteria: allCriteria, want: time.Hour},
+		{name: "until the sync ends", life: time.Minute, inSync: 10 * time.Second, criteria: allCriteria, want: 10 * time.Second},
+		{name: "MaxAge out of sync", life: time.Minute, criteria: allCriteria, maxAge: 500 * time.Millisecond, want: 500 * time.Millisecond},
+		{name: "MaxAge without RarelyChanged", life: time.Minute, inSync: time.Hour, criteria: allCriteria &^ RarelyChanged, want: time.Second},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20})
 			x.inSyncFor(test.inSync)
-			if test.maxAge > 0 { // its policy trusts a sync for so much less than the hub
+			if test.maxAge > 0 { // the policy trusts a sync for this much less than the client
 				x.inSyncFor(test.inSync + x.maxAge - test.maxAge)
 			}
 			n := memoryOf(x.Client, Local{Share: 1, Criteria: test.criteria, MaxAge: test.maxAge})
@@ -100,9 +100,9 @@ func TestMemoryEntryLifetime(t *testing.T) {
 			wantMemory(t, "at first", n, from, "a")
 			from.text = "b"
 			x.advance(test.want - 1)
-			wantMemory(t, "just before its end", n, from, "a")
+			wantMemory(t, "just before its expiry", n, from, "a")
 			x.advance(1)
-			wantMemory(t, "at its end", n, from, "b")
+			wantMemory(t, "at its expiry", n, from, "b")
 		})
 	}
 }
@@ -112,20 +112,20 @@ func TestMemoryDoesNotStore(t *testing.T) {
 		name string
 		from memorySource
 	}{
-		{"an error", memorySource{text: "half", ttl: time.Minute, err: errDatabase}},
-		{"what has no life", memorySource{text: "a"}},
-		{"what ended before it was read", memorySource{text: "a", ttl: -time.Second}},
+		{"error", memorySource{text: "half", ttl: time.Minute, err: errDatabase}},
+		{"no life", memorySource{text: "a"}},
+		{"negative life", memorySource{text: "a", ttl: -time.Second}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			n, from := memoryOf(miniWorld(t).connected(t, new(wire), Options{}).Client, wholeMemory), test.from
 			for range 2 {
 				if got, err := n.Get(t.Context(), 1, from.load); !errors.Is(err, from.err) || got != from.text {
-					t.Errorf("got %q, %v, want what load returned", got, err)
+					t.Errorf("got %q, %v, want the loaded value", got, err)
 				}
 			}
 			if from.calls != 2 {
-				t.Errorf("%d loads, want 2", from.calls)
+				t.Errorf("got %d loads, want 2", from.calls)
 			}
 		})
 	}
@@ -138,33 +138,33 @@ func TestMemoryWithoutBytesAlwaysLoads(t *testing.T) {
 	wantMemory(t, "at first", n, from, "a")
 	wantMemory(t, "again", n, from, "a")
 	if from.calls != 2 {
-		t.Errorf("%d loads, want 2", from.calls)
+		t.Errorf("got %d loads, want 2", from.calls)
 	}
 	if err := n.Invalidate(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
 	if got := on.messages(t); len(got) != 1 {
-		t.Errorf("%d words, want the others to hear of it all the same", len(got))
+		t.Errorf("got %d messages, want one even without local memory", len(got))
 	}
 	n.receive([]string{"1", "?"})
 	n.reset()
 }
 
-// What load found before an Invalidate is not kept after it.
+// A value that was loaded before an Invalidate is not stored after it.
 func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 	forget := map[string]func(t *testing.T, x connected, n *Memory[int, string]){
-		"of its own process": func(t *testing.T, _ connected, n *Memory[int, string]) {
+		"own message": func(t *testing.T, _ connected, n *Memory[int, string]) {
 			if err := n.Invalidate(t.Context(), 1); err != nil {
 				t.Error(err)
 			}
 		},
-		"of another process": func(t *testing.T, x connected, _ *Memory[int, string]) {
+		"message of another process": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["1"]}`)})
 		},
-		"of keys that cannot be parsed": func(t *testing.T, x connected, _ *Memory[int, string]) {
+		"invalid keys": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["one"]}`)})
 		},
-		"of all, by a reset": func(t *testing.T, x connected, _ *Memory[int, string]) {
+		"reset": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.observer.Reset(t.Context(), "test")
 			x.inSyncSince(0)
 		},
@@ -174,13 +174,13 @@ func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 			x := miniWorld(t).connected(t, new(wire), Options{})
 			n := memoryOf(x.Client, wholeMemory)
 			got, err := n.Get(t.Context(), 1, func(context.Context) (Loaded[string], error) {
-				forget(t, x, n) // after it was read, before it is kept
+				forget(t, x, n) // after the read, before the store
 				return Loaded[string]{Value: "old", Life: time.Minute}, nil
 			})
 			if err != nil || got != "old" {
 				t.Fatal(got, err)
 			}
-			wantMemory(t, "after it", n, &memorySource{text: "new", ttl: time.Minute}, "new")
+			wantMemory(t, "afterwards", n, &memorySource{text: "new", ttl: time.Minute}, "new")
 		})
 	}
 }
@@ -191,19 +191,19 @@ func TestMemoryInvalidateReachesOtherProcesses(t *testing.T) {
 	here, there := memoryOf(one.Client, wholeMemory), memoryOf(two.Client, wholeMemory)
 	from := &memorySource{text: "a", ttl: time.Minute}
 	wantMemory(t, "at first", there, from, "a")
-	kept := &memorySource{text: "kept", ttl: time.Minute}
-	if _, err := there.Get(t.Context(), 2, kept.load); err != nil {
+	other := &memorySource{text: "other", ttl: time.Minute}
+	if _, err := there.Get(t.Context(), 2, other.load); err != nil {
 		t.Fatal(err)
 	}
 	from.text = "b"
 	if err := here.Invalidate(t.Context(), 1, 3); err != nil {
 		t.Fatal(err)
 	}
-	wantMemory(t, "before it is heard", there, from, "a")
+	wantMemory(t, "before the message", there, from, "a")
 	two.deliver(t.Context())
-	wantMemory(t, "once it is heard", there, from, "b")
-	if _, err := there.Get(t.Context(), 2, kept.load); err != nil || kept.calls != 1 {
-		t.Errorf("another key was loaded %d times, want once; %v", kept.calls, err)
+	wantMemory(t, "after the message", there, from, "b")
+	if _, err := there.Get(t.Context(), 2, other.load); err != nil || other.calls != 1 {
+		t.Errorf("another key: got %d loads, want one; %v", other.calls, err)
 	}
 	want := []busMessage{{From: one.id, Policy: "near", Keys: []string{"1", "3"}}}
 	if diff := cmp.Diff(want, on.messages(t)); diff != "" {

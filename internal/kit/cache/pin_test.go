@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// flood reads many other keys, each a few times, which fills the local cache
-// many times over.
+// flood reads many other keys several times, which fills the local cache many times over.
 func flood(t *testing.T, c *Cache[int, row], rows *table) {
 	t.Helper()
 	for id := 1000; id < 2500; id++ {
@@ -35,7 +34,7 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 		ids = append(ids, id)
 	}
 	c := rowsOf(x.Client, localPolicy(), rows.load)
-	here := func() (n int) {
+	stored := func() (n int) {
 		for _, id := range ids {
 			if _, _, ok := c.inside().local.get(id); ok {
 				n++
@@ -43,7 +42,7 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 		}
 		return n
 	}
-	for _, id := range ids { // some are here before they are pinned
+	for _, id := range ids { // some are stored before they are pinned
 		if id%2 == 0 {
 			mustGet(t, c, id)
 		}
@@ -52,8 +51,8 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	flood(t, c, rows)
-	if got := here(); got != len(ids) {
-		t.Errorf("%d of %d pinned keys survived", got, len(ids))
+	if got := stored(); got != len(ids) {
+		t.Errorf("got %d of %d pinned keys after a flood", got, len(ids))
 	}
 	x.advance(31 * time.Minute)
 	c.inside().maintain(t.Context())
@@ -61,18 +60,17 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 		mustGet(t, c, id)
 	}
 	flood(t, c, rows)
-	if got := here(); got > len(ids)/2 {
-		t.Errorf("%d of %d keys survived after the pin's end", got, len(ids))
+	if got := stored(); got > len(ids)/2 {
+		t.Errorf("got %d of %d keys after a flood without pins", got, len(ids))
 	}
 	c.inside().local.pins.mu.Lock()
 	defer c.inside().local.pins.mu.Unlock()
 	if n := len(c.inside().local.pins.until); n != 0 {
-		t.Errorf("%d pins are remembered for ever", n)
+		t.Errorf("got %d pins after their end, want none", n)
 	}
 }
 
-// A pin is a promise that a key is here: it holds for kinds of which only hot
-// keys are, and after an invalidation.
+// A pin holds for policies without Hot and after an invalidation.
 func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
@@ -84,7 +82,7 @@ func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !localHit(t, c, 1) {
-		t.Error("not here after Pin")
+		t.Error("not stored after Pin")
 	}
 	if err := c.Pin(t.Context(), until.Add(-20*time.Minute), 1); err != nil { // the later end counts
 		t.Fatal(err)
@@ -94,16 +92,16 @@ func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 	mustInvalidate(t, c, 1)
 	c.inside().maintain(t.Context())
 	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 2 {
-		t.Errorf("after an invalidation: %v, %v", e, ok)
+		t.Errorf("after an invalidation: got %v, %v, want version 2", e, ok)
 	}
 	loads := len(rows.loads())
 	c.inside().maintain(t.Context())
 	if len(rows.loads()) != loads {
-		t.Error("loaded without need")
+		t.Error("unnecessary load")
 	}
 }
 
-// Where an entry is good for MaxAge only, it is read anew each time.
+// Entries that are valid only for MaxAge are reloaded each time.
 func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
@@ -116,12 +114,12 @@ func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
 	for range 30 {
 		x.advance(maintainEvery)
 		if _, _, ok := c.inside().local.get(1); !ok {
-			t.Fatal("gone between two looks")
+			t.Fatal("entry expired between two maintenance runs")
 		}
 		c.inside().maintain(t.Context())
 	}
 	if s := c.Stats(); s.Hits < 2 || s.Hits > 6 {
-		t.Errorf("read %d times in 30 seconds of entries that are good for 10", s.Hits)
+		t.Errorf("got %d reads in 30 seconds, want one per 10 seconds", s.Hits)
 	}
 }
 

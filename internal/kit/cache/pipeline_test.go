@@ -25,7 +25,7 @@ func TestPipelineIsOneRoundTrip(t *testing.T) {
 			win.RemoveEachIn(p, map[int][]Entry{2: {{"1", 1}}})
 			return p.Exec(t.Context())
 		}
-		must(t, change()) // scripts are loaded
+		must(t, change()) // loads the scripts
 		mustGet(t, c, 1)
 		for _, list := range []int{1, 2} {
 			if _, _, err := win.Page(t.Context(), list, nil, 10); err != nil {
@@ -39,7 +39,7 @@ func TestPipelineIsOneRoundTrip(t *testing.T) {
 			t.Error(got)
 		}
 		if got := mustGet(t, c, 1); got.Version != 3 || len(rows.loads()) != loads {
-			t.Errorf("the cache has version %d after %d loads more, want 3 without a load", got.Version, len(rows.loads())-loads)
+			t.Errorf("got version %d after %d more loads, want 3 without loads", got.Version, len(rows.loads())-loads)
 		}
 		exist := map[string]int64{}
 		for _, list := range []int{1, 2} {
@@ -51,7 +51,7 @@ func TestPipelineIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// An error of one part must not keep the others from Redis.
+// The error of one part does not stop the others.
 func TestPipelinePartsFailSeparately(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
@@ -70,23 +70,23 @@ func TestPipelinePartsFailSeparately(t *testing.T) {
 			t.Errorf("got %v, want WRONGTYPE", err)
 		}
 		if n := w.rdb.Exists(t.Context(), win.nameOf(1)).Val(); n != 0 {
-			t.Error("the window is still there")
+			t.Error("the window still exists")
 		}
 	})
 }
 
-// A cache without a local part needs no messages.
+// A cache without local state needs no messages.
 func TestCacheWithoutLocalStatePublishesNothing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0
 	x.wire.before = func(ms []eventbus.Message) error { published += len(ms); return nil }
-	remote := rowsOf(x.one.Client, Policy{Name: "far"}, x.rows.load)
+	remote := rowsOf(x.one.Client, Policy{Name: "remote"}, x.rows.load)
 	mustInvalidate(t, remote, 1)
 	if published != 0 {
-		t.Errorf("%d messages for a cache without a local one", published)
+		t.Errorf("got %d messages without local state, want none", published)
 	}
 	mustInvalidate(t, x.here, 1)
 	if published != 1 {
-		t.Errorf("%d messages for one with a local cache, want 1", published)
+		t.Errorf("got %d messages with local state, want 1", published)
 	}
 }

@@ -28,19 +28,19 @@ func TestPolicyIsClampedToMilliseconds(t *testing.T) {
 	}
 }
 
-// A9: no life is rounded to nothing, and none is longer than the policy says.
+// A9: no lifetime is rounded to zero or exceeds the policy.
 func TestSpreadStaysInItsRange(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	draw := rand.New(rand.NewPCG(seed, 0))
 	const year = 365 * 24 * time.Hour
-	check := func(life time.Duration, jitter, at float64) {
+	check := func(ttl time.Duration, jitter, draw float64) {
 		t.Helper()
-		p := Policy{TTL: life, Jitter: jitter}.withDefaults()
-		got := spread(p.TTL, p.Jitter, at)
-		least := float64(p.TTL) * (1 - p.Jitter)
-		if got < time.Millisecond || got > p.TTL || float64(got) < least-1 || got%time.Millisecond != 0 {
-			t.Errorf("life %v, jitter %v, draw %v: %v is not whole milliseconds in [%v, %v]", life, jitter, at, got, time.Duration(least), p.TTL)
+		p := Policy{TTL: ttl, Jitter: jitter}.withDefaults()
+		got := spread(p.TTL, p.Jitter, draw)
+		minimum := float64(p.TTL) * (1 - p.Jitter)
+		if got < time.Millisecond || got > p.TTL || float64(got) < minimum-1 || got%time.Millisecond != 0 {
+			t.Errorf("TTL %v, jitter %v, draw %v: got %v, want whole milliseconds in [%v, %v]", ttl, jitter, draw, got, time.Duration(minimum), p.TTL)
 		}
 	}
 	const almostOne = 1 - 1.0/(1<<53)
@@ -52,7 +52,7 @@ func TestSpreadStaysInItsRange(t *testing.T) {
 		}
 	}
 	for range 100_000 {
-		// Lives of every magnitude, not only long ones.
+		// Durations of every magnitude, not only long ones.
 		life := time.Duration(draw.Int64N(int64(year) >> draw.IntN(36)))
 		check(life+1, draw.Float64(), draw.Float64())
 	}
@@ -60,12 +60,12 @@ func TestSpreadStaysInItsRange(t *testing.T) {
 
 func TestSpreadReachesBothEnds(t *testing.T) {
 	if got := spread(100*time.Millisecond, 0.1, 0); got != 90*time.Millisecond {
-		t.Errorf("shortest %v, want 90ms", got)
+		t.Errorf("got minimum %v, want 90ms", got)
 	}
 	if got := spread(100*time.Millisecond, 0.1, 0.999); got != 100*time.Millisecond {
-		t.Errorf("longest %v, want 100ms", got)
+		t.Errorf("got maximum %v, want 100ms", got)
 	}
 	if got := spread(100*time.Millisecond, 0, 0.3); got != 100*time.Millisecond {
-		t.Errorf("without jitter %v, want 100ms", got)
+		t.Errorf("without jitter: got %v, want 100ms", got)
 	}
 }

@@ -21,7 +21,7 @@ import (
 const isProcess = "TANDIAN_CACHE_TEST_PROCESS"
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it reports each dial of a server that is not up yet
+	redis.SetLogger(silent{}) // it logs each dial of a server that is not ready yet
 	if os.Getenv(isProcess) != "" {
 		if err := cachetest.Serve(context.Background(), os.Stdin, os.Stdout, openPatient); err != nil {
 			fmt.Fprintln(os.Stderr, "process of a fleet:", err)
@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// A pool that could not dial tries again each second, and sees only then that
-	// it was closed.
+	// A pool that could not dial retries each second, and notices only then that it was closed.
 	goleak.VerifyTestMain(closeExamples{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
@@ -38,8 +37,8 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// openPatient opens a Redis with time-outs that a busy machine does not reach:
-// what happens when they are reached is for other tests.
+// openPatient opens a Redis with timeouts that a busy machine does not reach; other tests
+// cover timeouts.
 func openPatient(url string) (redis.UniversalClient, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -52,9 +51,8 @@ func openPatient(url string) (redis.UniversalClient, error) {
 
 const patience = 30 * time.Second
 
-// three starts three processes with a cache of this policy on a Redis of their
-// own.
-func three(t *testing.T, p cache.Policy, localBytes int64) (*cachetest.Fleet, redis.UniversalClient) {
+// startThree starts three processes with a cache of this policy on their own Redis.
+func startThree(t *testing.T, p cache.Policy, localBytes int64) (*cachetest.Fleet, redis.UniversalClient) {
 	t.Helper()
 	url := testkit.Redis(t)
 	p.Name = "row"
@@ -77,41 +75,41 @@ func three(t *testing.T, p cache.Policy, localBytes int64) (*cachetest.Fleet, re
 	return f, rdb
 }
 
-// fleetProcess is this program, as a process of a fleet.
+// fleetProcess returns this program as a process of a fleet.
 func fleetProcess() *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), isProcess+"=1"), os.Stderr
 	return cmd
 }
 
-// within is the context of a test that would hang if it failed.
+// within returns the context of a test that would hang if it failed.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// TestThreeProcessesLoadAHotKeyOncePerExpiry is A4. Nobody waits at an expiry:
-// the value is served while one of the processes, and one only, loads it anew.
+// TestThreeProcessesLoadAHotKeyOncePerExpiry is A4. No reader waits at an expiry: exactly one
+// process reloads the value while all return it.
 func TestThreeProcessesLoadAHotKeyOncePerExpiry(t *testing.T) {
 	const fresh = 200 * time.Millisecond
 	tests := []struct {
 		name    string
 		beta    float64
 		load    time.Duration
-		slow    time.Duration // a read that took as long waited for a load
+		slow    time.Duration // a read of this duration waited for a load
 		reading time.Duration
-		apart   time.Duration // the least between two loads that are not for the same expiry
-		atLeast int64         // expiries, for the case to show anything
+		apart   time.Duration // minimum time between loads of different expiries
+		atLeast int64         // minimum expiries
 	}{
-		{name: "when its time is over", load: 30 * time.Millisecond, slow: patience, reading: 3 * time.Second, apart: fresh - 2*time.Millisecond, atLeast: 6},
-		{name: "or a little before (XFetch)", beta: 1, load: 30 * time.Millisecond, slow: patience, reading: 2 * time.Second, atLeast: 6},
-		{name: "and no reader waits", beta: 1, load: 1500 * time.Millisecond, slow: 1400 * time.Millisecond, reading: 4 * time.Second, atLeast: 1},
+		{name: "after TTL", load: 30 * time.Millisecond, slow: patience, reading: 3 * time.Second, apart: fresh - 2*time.Millisecond, atLeast: 6},
+		{name: "shortly before TTL (XFetch)", beta: 1, load: 30 * time.Millisecond, slow: patience, reading: 2 * time.Second, atLeast: 6},
+		{name: "without waiting", beta: 1, load: 1500 * time.Millisecond, slow: 1400 * time.Millisecond, reading: 4 * time.Second, atLeast: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // they mostly wait
-			f, _ := three(t, cache.Policy{
+			f, _ := startThree(t, cache.Policy{
 				TTL: fresh, StaleTTL: time.Minute, Jitter: -1, Beta: tt.beta, LoadTimeout: patience, LeaseTTL: patience,
 			}, 0)
 			truth := f.Truth()
@@ -135,26 +133,26 @@ func TestThreeProcessesLoadAHotKeyOncePerExpiry(t *testing.T) {
 			}
 			t.Logf("%d reads, %d expiries", reads, expiries)
 			if n := truth.Early.Load(); n > 0 {
-				t.Errorf("%d of %d loads were for an expiry that another load was for", n, expiries)
+				t.Errorf("%d of %d loads were duplicates for one expiry", n, expiries)
 			}
 			if n := truth.Overlapping.Load(); n > 0 || refused > 0 {
-				t.Errorf("of %d loads, %d began while another was under way, %d could not store", expiries, n, refused)
+				t.Errorf("of %d loads, %d overlapped another and %d were refused", expiries, n, refused)
 			}
 			if slow > 0 {
 				t.Errorf("%d of %d reads waited for a load", slow, reads)
 			}
 			if expiries < tt.atLeast || reads < 100*tt.atLeast {
-				t.Errorf("%d expiries, %d reads: this run shows nothing", expiries, reads)
+				t.Errorf("%d expiries, %d reads: inconclusive", expiries, reads)
 			}
 		})
 	}
 }
 
-// TestKilledLoaderCostsOneMoreLoad is A7: the lease ends by itself, then another
-// process loads, and only one.
+// TestKilledLoaderCostsOneMoreLoad is A7: the lease expires, then exactly one other process
+// loads.
 func TestKilledLoaderCostsOneMoreLoad(t *testing.T) {
 	const lease = 2 * time.Second
-	f, rdb := three(t, cache.Policy{LeaseTTL: lease, LoadTimeout: patience}, 0)
+	f, rdb := startThree(t, cache.Policy{LeaseTTL: lease, LoadTimeout: patience}, 0)
 	truth, ctx := f.Truth(), within(t, time.Minute)
 	truth.Version[7].Store(1)
 	truth.Delay.Store(int64(time.Hour))
@@ -167,13 +165,13 @@ func TestKilledLoaderCostsOneMoreLoad(t *testing.T) {
 	truth.Delay.Store(0) // the next load's
 
 	if life := rdb.PTTL(ctx, "t:cache:row:{7}:l").Val(); life <= 0 || life > lease {
-		t.Errorf("the lease lives for %v, want at most %v", life, lease)
+		t.Errorf("got lease TTL %v, want at most %v", life, lease)
 	}
 	if loads := f.Kill(0); loads != 1 {
-		t.Fatalf("%d loads were under way in the process that was killed, want 1", loads)
+		t.Fatalf("got %d running loads in the killed process, want 1", loads)
 	}
 	if err := <-lost; err == nil {
-		t.Error("a process that was killed answered")
+		t.Error("a killed process replied")
 	}
 	if err := f.Restart(0); err != nil {
 		t.Fatal(err)
@@ -183,19 +181,19 @@ func TestKilledLoaderCostsOneMoreLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, a := range answers {
-		if a.Version != 1 || a.Took > lease+time.Second { // a second for a busy machine; without the lease's end it were 30
-			t.Errorf("process %d read version %d after %v, want version 1 after at most %v", i, a.Version, a.Took, lease)
+		if a.Version != 1 || a.Took > lease+time.Second { // one second for a busy machine; without the expiry it would be 30
+			t.Errorf("process %d: got version %d after %v, want version 1 after at most %v", i, a.Version, a.Took, lease)
 		}
 	}
 	if n := truth.Loads[7].Load(); n != 2 {
-		t.Errorf("%d loads, want the lost one and one more", n)
+		t.Errorf("got %d loads, want the lost one and one more", n)
 	}
 }
 
 // TestNewestPutOfThreeProcessesWins is A25.
 func TestNewestPutOfThreeProcessesWins(t *testing.T) {
 	const newest = 12
-	f, _ := three(t, cache.Policy{LoadTimeout: patience}, 0)
+	f, _ := startThree(t, cache.Policy{LoadTimeout: patience}, 0)
 	truth, ctx := f.Truth(), within(t, time.Minute)
 	draw := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for key := range cachetest.Keys {
@@ -213,11 +211,11 @@ func TestNewestPutOfThreeProcessesWins(t *testing.T) {
 		}
 		for i, a := range answers {
 			if a.Version != newest {
-				t.Errorf("key %d, process %d: version %d, want %d", key, i, a.Version, newest)
+				t.Errorf("key %d, process %d: got version %d, want %d", key, i, a.Version, newest)
 			}
 		}
 		if n := truth.Loads[key].Load(); n != 1 {
-			t.Errorf("key %d: %d loads, want only the first: each Put found a version to compare with", key, n)
+			t.Errorf("key %d: got %d loads, want only the first: each Put has a version to compare with", key, n)
 		}
 	}
 }
@@ -246,14 +244,13 @@ func putAll(ctx context.Context, f *cachetest.Fleet, key int, newest int64, atOn
 	return nil
 }
 
-// TestNoReadIsStaleWhileProcessesAreKilled reads and writes at random from three
-// processes, of which one after the other is killed. A read is stale if it
-// returns a version older than one for which an Invalidate or a Put had returned
-// before the read began, in any process. What the killed ones did counts too.
+// TestNoReadIsStaleWhileProcessesAreKilled reads and writes at random in three processes that
+// are killed in turn. A read is stale if its version is older than one whose Invalidate or Put
+// had returned, in any process, before the read began. Writes of killed processes count too.
 func TestNoReadIsStaleWhileProcessesAreKilled(t *testing.T) {
 	short := cache.Policy{
 		TTL: 50 * time.Millisecond, StaleTTL: 50 * time.Millisecond, Beta: 1, NegativeTTL: 50 * time.Millisecond,
-		LeaseTTL: 100 * time.Millisecond, LoadTimeout: patience, // so that what the killed ones held is free soon
+		LeaseTTL: 100 * time.Millisecond, LoadTimeout: patience, // leases of killed processes expire soon
 	}
 	local := short
 	local.Local = cache.Local{Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale}
@@ -263,11 +260,11 @@ func TestNoReadIsStaleWhileProcessesAreKilled(t *testing.T) {
 		local  int64
 	}{
 		{name: "without local caches", policy: short},
-		{name: "by fresh reads past local caches", policy: local, local: 1 << 20},
+		{name: "with SkipLocal", policy: local, local: 1 << 20},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f, _ := three(t, tt.policy, tt.local)
+			f, _ := startThree(t, tt.policy, tt.local)
 			truth := f.Truth()
 			truth.Spread.Store(int64(5 * time.Millisecond)) // between the database's snapshot and its answer
 			seed := testkit.Seed(t)
@@ -299,7 +296,7 @@ func TestNoReadIsStaleWhileProcessesAreKilled(t *testing.T) {
 				t.Errorf("%d reads and writes failed", n)
 			}
 			if killed.Loading == 0 || loads < 100 {
-				t.Errorf("%d processes killed in a load, %d loads: this run shows nothing", killed.Loading, loads)
+				t.Errorf("%d processes killed in a load, %d loads: inconclusive", killed.Loading, loads)
 			}
 		})
 	}

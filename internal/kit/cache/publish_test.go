@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// Who hears of a change must not find in Redis what it ends.
+// The receiver of a message must not find the old record in Redis.
 func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
@@ -18,7 +18,7 @@ func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 	cases := []struct {
 		name string
 		do   func(t *testing.T)
-		look func() string
+		read func() string
 		want string
 	}{
 		{"Put", func(t *testing.T) { mustPut(t, x.here, x.rows.commit(1)) }, func() string {
@@ -27,7 +27,7 @@ func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 		}, "2"},
 		{"Invalidate", func(t *testing.T) { mustInvalidate(t, x.here, 1) }, func() string { return raw(x.here.inside().nameOf(1)) }, ""},
 		{
-			"Changed",
+			"Table.Invalidate",
 			func(t *testing.T) {
 				if err := x.world.rdb.Set(t.Context(), rowsTable.generation, "7", 0).Err(); err != nil {
 					t.Fatal(err)
@@ -36,51 +36,51 @@ func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 			},
 			func() string { return strconv.FormatBool(len(raw(rowsTable.generation)) > 1) }, "true",
 		},
-		{"ForgetAll", func(t *testing.T) { mustInvalidateAll(t, x.one.Client) }, func() string {
+		{"InvalidateAll", func(t *testing.T) { mustInvalidateAll(t, x.one.Client) }, func() string {
 			return strconv.FormatBool(raw(x.one.root+"cache-epoch") != "")
 		}, "true"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			mustGet(t, x.here, 1)
-			saw := "nothing was published"
-			x.wire.before = func([]eventbus.Message) error { saw = test.look(); return nil }
+			saw := "no message"
+			x.wire.before = func([]eventbus.Message) error { saw = test.read(); return nil }
 			test.do(t)
 			if saw != test.want {
-				t.Errorf("Redis had %q when the word was published, want %q", saw, test.want)
+				t.Errorf("Redis had %q at the publish, want %q", saw, test.want)
 			}
 		})
 	}
 }
 
-var errNoBus = errors.New("the bus is away")
+var errNoBus = errors.New("bus unavailable")
 
-// A publish that fails is an error, whose repetition tells the others.
+// A failed publish is an error, and repeating the write publishes again.
 func TestFailedPublishIsAnError(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
-	near := memoryOf(x.one.Client, Local{})
+	memory := memoryOf(x.one.Client, Local{})
 	operations := map[string]func() error{
 		"Invalidate":        func() error { return x.here.Invalidate(t.Context(), 1) },
 		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(maxPublishedKeys+1))...) },
 		"Put":               func() error { _, err := x.here.Put(t.Context(), 1, row{1, 2}); return err },
-		"Changed":           func() error { return rowsTable.Invalidate(t.Context()) },
-		"Nearby.Invalidate": func() error { return near.Invalidate(t.Context(), 1) },
-		"ForgetAll":         func() error { return x.one.InvalidateAll(t.Context()) },
+		"Table.Invalidate":  func() error { return rowsTable.Invalidate(t.Context()) },
+		"Memory.Invalidate": func() error { return memory.Invalidate(t.Context(), 1) },
+		"InvalidateAll":     func() error { return x.one.InvalidateAll(t.Context()) },
 	}
 	for name, do := range operations {
 		t.Run(name, func(t *testing.T) {
 			mustGet(t, x.here, 1)
 			x.wire.before = func([]eventbus.Message) error { return errNoBus }
 			if err := do(); !errors.Is(err, errNoBus) {
-				t.Errorf("error %v, want that of the bus", err)
+				t.Errorf("got %v, want errNoBus", err)
 			}
 			x.wire.before = nil
 			if err := do(); err != nil {
-				t.Errorf("repeated: %v", err)
+				t.Errorf("repeated: got %v, want nil", err)
 			}
 			if messages := x.two.drain(); len(messages) == 0 {
-				t.Error("the repetition told nobody")
+				t.Error("the repetition published nothing")
 			}
 		})
 	}

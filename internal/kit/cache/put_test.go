@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func mustPut(t *testing.T, c *Cache[int, row], r row) (kept bool) {
+func mustPut(t *testing.T, c *Cache[int, row], r row) (stored bool) {
 	t.Helper()
-	kept, err := c.Put(t.Context(), r.ID, r)
+	stored, err := c.Put(t.Context(), r.ID, r)
 	if err != nil {
 		t.Fatalf("Put(%v): %v", r, err)
 	}
-	return kept
+	return stored
 }
 
 func TestPut(t *testing.T) {
@@ -27,16 +27,16 @@ func TestPut(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"the newest of three processes' versions stays, in every order (A25)", newestStays},
-		{"versions are compared over all their bits", versionsAreCompared},
-		{"what cannot be compared is removed", incomparableIsRemoved},
-		{"a load that began before a Put is not stored after it", putOvertakesALoad},
-		{"a refresh that began before a Put is not stored after it", putOvertakesARefresh},
-		{"a key that was put may be invalidated, and a late older Put does not bring it back", latePutAfterInvalidate},
-		{"a value too big, or without a version, is invalidated", unstorableIsInvalidated},
-		{"what was put lives as long as what was loaded", putSetsTTLs},
-		{"a new version costs its readers no load", putSparesTheLoad},
-		{"of many values the newer ones stay, and what cannot be kept is removed", putMany},
+		{"the newest version stays in any order (A25)", newestStays},
+		{"versions are compared in all bits", versionsAreCompared},
+		{"an incomparable record is removed", incomparableIsRemoved},
+		{"a put overtakes a load", putOvertakesALoad},
+		{"a put overtakes a refresh", putOvertakesARefresh},
+		{"a late put does not undo an invalidation", latePutAfterInvalidate},
+		{"an unstorable value is invalidated", unstorableIsInvalidated},
+		{"a put sets the TTL of a load", putSetsTTLs},
+		{"a put saves the load", putSparesTheLoad},
+		{"many values", putMany},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -53,11 +53,11 @@ func newestStays(t *testing.T, w *world) {
 	}
 	for _, order := range [][]int{{2, 3, 4}, {2, 4, 3}, {3, 2, 4}, {3, 4, 2}, {4, 2, 3}, {4, 3, 2}, {2, 2, 2}, {4, 4, 3}} {
 		mustInvalidate(t, caches[0], 1)
-		mustGet(t, caches[0], 1) // version 1 is there
+		mustGet(t, caches[0], 1) // stores version 1
 		newest := 1
 		for i, version := range order {
-			if kept, want := mustPut(t, caches[i], row{1, version}), version > newest; kept != want {
-				t.Errorf("order %v: version %d kept: %v, want %v", order, version, kept, want)
+			if got, want := mustPut(t, caches[i], row{1, version}), version > newest; got != want {
+				t.Errorf("order %v, version %d: got stored %v, want %v", order, version, got, want)
 			}
 			newest = max(newest, version)
 		}
@@ -81,11 +81,11 @@ func versionsAreCompared(t *testing.T, w *world) {
 				older = old
 				mustInvalidate(t, c, 1)
 				mustGet(t, c, 1)
-				if kept := mustPut(t, c, row{1, put}); kept != (put > old) {
-					t.Errorf("version %d after %d kept: %v", put, old, kept)
+				if got := mustPut(t, c, row{1, put}); got != (put > old) {
+					t.Errorf("version %d after %d: got stored %v", put, old, got)
 				}
 				if got := mustGet(t, c, 1); got.Version != max(put, old) {
-					t.Errorf("version %d after %d: %d is there", put, old, got.Version)
+					t.Errorf("version %d after %d: got version %d", put, old, got.Version)
 				}
 			}
 		}
@@ -96,15 +96,15 @@ func incomparableIsRemoved(t *testing.T, w *world) {
 	record := func(h header) string { return string(append(h.appendTo(nil), `{"ID":1,"Version":1}`...)) }
 	now := time.Now()
 	before := map[string]string{
-		"nothing":        "",
-		"there is none":  string(header{flags: flagNegative, created: now, soft: time.Hour, version: 1}.appendTo(nil)),
-		"a bare record":  string(header{flags: flagBare, created: now, soft: time.Hour, version: 1}.appendTo(nil)),
-		"garbage":        "garbage that is long enough for a header",
-		"short garbage":  "x",
-		"no version":     record(header{created: now, soft: time.Hour}),
-		"another magic":  "\x00" + record(header{created: now, version: 1})[1:],
-		"half a header":  record(header{created: now, version: 1})[:headerSize-1],
-		"a lease and no": "",
+		"nothing":       "",
+		"negative":      string(header{flags: flagNegative, created: now, soft: time.Hour, version: 1}.appendTo(nil)),
+		"bare":          string(header{flags: flagBare, created: now, soft: time.Hour, version: 1}.appendTo(nil)),
+		"garbage":       "garbage that is long enough for a header",
+		"short garbage": "x",
+		"no version":    record(header{created: now, soft: time.Hour}),
+		"other magic":   "\x00" + record(header{created: now, version: 1})[1:],
+		"short header":  record(header{created: now, version: 1})[:headerSize-1],
+		"lease only":    "",
 	}
 	rows := newTable(1)
 	rows.commit(1)
@@ -116,16 +116,16 @@ func incomparableIsRemoved(t *testing.T, w *world) {
 				t.Fatal(err)
 			}
 		}
-		if name == "a lease and no" {
-			if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "somebody", time.Hour).Err(); err != nil {
+		if name == "lease only" {
+			if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "a token", time.Hour).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if mustPut(t, c, row{1, 2}) {
-			t.Errorf("%s: kept", name)
+			t.Errorf("%s: stored", name)
 		}
 		if left := w.names(t); len(left) != 0 {
-			t.Errorf("%s: left %q", name, left)
+			t.Errorf("%s: got keys %q, want none", name, left)
 		}
 		if diff := cmp.Diff(row{1, 2}, mustGet(t, c, 1)); diff != "" {
 			t.Error(name, diff)
@@ -142,10 +142,10 @@ func putOvertakesALoad(t *testing.T, w *world) {
 		p := nextLoad()
 		r := rows.commit(1)
 		if mustPut(t, from, r) {
-			t.Error("kept without an older version to compare with")
+			t.Error("stored without an older version to compare with")
 		}
 		second := getLater(t.Context(), here, 1)
-		if from == here { // it does not even wait for the older load
+		if from == here { // it does not wait for the older load
 			nextLoad().end <- nil
 			if got := receive(t, second); got.row != r {
 				t.Errorf("got %v, want %v", got, r)
@@ -178,7 +178,7 @@ func putOvertakesARefresh(t *testing.T, w *world) {
 	mustGet(t, here, 1)
 	refresh := nextLoad() // has read version 1
 	if !mustPut(t, there, rows.commit(1)) {
-		t.Error("not kept over the older version")
+		t.Error("not stored over the older version")
 	}
 	refresh.end <- nil
 	x.Wait()
@@ -198,13 +198,13 @@ func latePutAfterInvalidate(t *testing.T, w *world) {
 	mustPut(t, here, rows.commit(1))
 	mustInvalidate(t, there, 1)
 	if mustPut(t, here, late) {
-		t.Error("the late Put was kept")
+		t.Error("the late Put was stored")
 	}
 	if got := mustGet(t, there, 1); got.Version != 3 {
 		t.Errorf("got version %d, want 3", got.Version)
 	}
 	if mustPut(t, here, late) {
-		t.Error("the late Put was kept over a newer version")
+		t.Error("the late Put was stored over a newer version")
 	}
 	if got := mustGet(t, there, 1); got.Version != 3 {
 		t.Errorf("got version %d, want 3", got.Version)
@@ -227,21 +227,21 @@ func unstorableIsInvalidated(t *testing.T, w *world) {
 		in   *Cache[int, text]
 		put  text
 	}{
-		{"too big", versioned, text{2, strings.Repeat("x", 200)}},
+		{"too large", versioned, text{2, strings.Repeat("x", 200)}},
 		{"version 0", versioned, text{0, ""}},
-		{"a negative version", versioned, text{-1, ""}},
-		{"no version at all", plain, text{2, ""}},
+		{"negative version", versioned, text{-1, ""}},
+		{"no Version", plain, text{2, ""}},
 	}
 	for _, test := range cases {
 		if _, err := test.in.Get(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		kept, err := test.in.Put(t.Context(), 1, test.put)
-		if kept || err != nil {
-			t.Errorf("%s: kept %v, %v", test.name, kept, err)
+		stored, err := test.in.Put(t.Context(), 1, test.put)
+		if stored || err != nil {
+			t.Errorf("%s: got stored %v, %v, want false", test.name, stored, err)
 		}
 		if n := w.rdb.Exists(t.Context(), test.in.inside().nameOf(1)).Val(); n != 0 {
-			t.Errorf("%s: the older value is still there", test.name)
+			t.Errorf("%s: the older value still exists", test.name)
 		}
 	}
 }
@@ -255,10 +255,10 @@ func putSetsTTLs(t *testing.T, w *world) {
 	}
 	mustPut(t, c, rows.commit(1))
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 2*time.Hour || left < time.Hour {
-		t.Errorf("%v left, want about two hours", left)
+		t.Errorf("got TTL %v, want one to two hours", left)
 	}
 	if v, h, is := w.stored(t, c, 1); v.Version != 2 || h.version != 2 || h.soft != time.Hour || is != value {
-		t.Errorf("stored %v, %+v, %v", v, h, is)
+		t.Errorf("got record %v, %+v, %v", v, h, is)
 	}
 }
 
@@ -269,14 +269,14 @@ func putSparesTheLoad(t *testing.T, w *world) {
 	for range 5 {
 		r := rows.commit(1)
 		if !mustPut(t, here, r) {
-			t.Error("not kept")
+			t.Error("not stored")
 		}
 		if got := mustGet(t, there, 1); got != r {
 			t.Errorf("got %v, want %v", got, r)
 		}
 	}
 	if got := len(rows.loads()); got != 1 {
-		t.Errorf("%d loads, want the first alone", got)
+		t.Errorf("got %d loads, want only the first", got)
 	}
 }
 
@@ -314,7 +314,7 @@ func putMany(t *testing.T, w *world) {
 		}
 	}
 	if here, there := here.Stats().Loads, there.Stats().Loads; here != int64(len(ids))+1 || there != 0 {
-		t.Errorf("%d and %d keys were loaded, want each once and the removed one again", here, there)
+		t.Errorf("got %d and %d loaded keys, want each once and the removed one again", here, there)
 	}
 }
 
@@ -327,32 +327,32 @@ func TestFailedPutStillDropsTheLocalEntry(t *testing.T) {
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	r := rows.commit(1)
-	if kept, err := c.Put(t.Context(), 1, r); kept || !errors.Is(err, errOutage) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
-		t.Errorf("kept %v, %v", kept, err)
+	if stored, err := c.Put(t.Context(), 1, r); stored || !errors.Is(err, errOutage) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
+		t.Errorf("got stored %v, %v", stored, err)
 	}
 	if got := mustGet(t, c, 1); got != r {
 		t.Errorf("got %v, want %v", got, r)
 	}
 	if got := c.Stats().RedisErrors; got == 0 {
-		t.Error("no error of Redis was counted")
+		t.Error("no Redis error was counted")
 	}
 }
 
-// The request that a write belongs to may be gone when its commit is not.
+// A commit outlives its request.
 func TestWritesDoNotEndWithTheirRequest(t *testing.T) {
 	w := miniWorld(t)
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{}, rows.load)
-	gone, leave := context.WithCancel(t.Context())
+	cancelled, leave := context.WithCancel(t.Context())
 	leave()
 	mustGet(t, c, 1)
-	if kept, err := c.Put(gone, 1, rows.commit(1)); !kept || err != nil {
-		t.Errorf("Put: %v, %v", kept, err)
+	if stored, err := c.Put(cancelled, 1, rows.commit(1)); !stored || err != nil {
+		t.Errorf("Put: got %v, %v", stored, err)
 	}
-	if err := c.Invalidate(gone, 1); err != nil {
+	if err := c.Invalidate(cancelled, 1); err != nil {
 		t.Error(err)
 	}
 	if left := w.names(t); len(left) != 0 {
-		t.Error(fmt.Sprint("left after Invalidate: ", left))
+		t.Error(fmt.Sprint("keys after Invalidate: ", left))
 	}
 }

@@ -14,11 +14,11 @@ func TestHeaderRoundTrip(t *testing.T) {
 		name    string
 		in, out header
 	}{
-		{"of a value", header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}, header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}},
-		{"with flags", header{flags: flagNegative | flagBare, created: now}, header{flags: flagNegative | flagBare, created: now}},
-		{"with a negative version", header{version: -1, created: now}, header{version: -1, created: now}},
+		{"value", header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}, header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}},
+		{"flags", header{flags: flagNegative | flagBare, created: now}, header{flags: flagNegative | flagBare, created: now}},
+		{"negative version", header{version: -1, created: now}, header{version: -1, created: now}},
 		{
-			"cut to its range",
+			"clamped",
 			header{created: time.UnixMilli(-5), soft: 365 * 24 * time.Hour, delta: time.Minute},
 			header{created: time.UnixMilli(0), soft: (1<<32 - 1) * time.Millisecond, delta: (1<<24 - 1) * time.Microsecond},
 		},
@@ -27,7 +27,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := test.in.appendTo(nil)
 			if len(b) != headerSize {
-				t.Fatalf("%d bytes, want %d", len(b), headerSize)
+				t.Fatalf("got %d bytes, want %d", len(b), headerSize)
 			}
 			got, payload, err := parse(append(b, "payload"...))
 			if err != nil || string(payload) != "payload" {
@@ -41,8 +41,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 	}
 }
 
-// Processes of two releases share one Redis: the bytes may change only with the
-// magic or the codec.
+// Processes of two releases share one Redis: the bytes may change only with the magic or the
+// codec.
 func TestRecordHasTheseBytes(t *testing.T) {
 	h := header{codecJSON, flagBare, 0x0102030405060708, time.UnixMilli(0x0a0b0c0d0e0f), 0x11121314 * time.Millisecond, 0x212223 * time.Microsecond, 0x31323334}
 	want := []byte{
