@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shelf is a query's arguments: the rows from a version on.
+// query holds the arguments of a query: rows from an id on.
 type query struct{ From, Limit int }
 
 func (s query) text() string { return fmt.Sprintf("rows from %d limit %d", s.From, s.Limit) }
 
-// list reads the ids of a shelf from the table.
+// list reads the ids of a query from the table.
 func (t *table) list(_ context.Context, s query) ([]int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,15 +59,15 @@ func TestQueryCache(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"a list is read once in all processes, and anew after a write to its table", listIsReadOnce},
-		{"a list that was read before a write does not count after it", overtakenListDoesNotCount},
-		{"a reader after a write does not rely on a list that is being read since before", readerAfterWriteReads},
-		{"a lost counter ends all lists", lostCounterEndsLists},
-		{"a record from another generation never counts, larger or smaller", otherGenerationIsNone},
-		{"arguments are told apart, an empty list is kept", argumentsAreDistinguished},
-		{"every key of a table has one slot, and a life but for the counter", listKeysHaveTTLs},
+		{"a list is loaded once per generation", listIsReadOnce},
+		{"an overtaken list is not stored", overtakenListDoesNotCount},
+		{"a reader after a write loads again", readerAfterWriteReads},
+		{"a lost counter invalidates all lists", lostCounterEndsLists},
+		{"another generation is absent", otherGenerationIsNone},
+		{"arguments are distinguished", argumentsAreDistinguished},
+		{"all keys but the counter have TTLs", listKeysHaveTTLs},
 		{"a list costs one round trip", listCostsOneRoundTrip},
-		{"so do many, which are loaded together and end with a write", manyListsCostOneRoundTrip},
+		{"many lists cost one round trip", manyListsCostOneRoundTrip},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -89,11 +89,12 @@ func listIsReadOnce(t *testing.T, w *world) {
 	mustList(t, elsewhere, query{1, 10}, 1, 2, 3, 4)
 	mustList(t, lists, query{1, 10}, 1, 2, 3, 4)
 	if got := len(rows.loads()); got != 2 {
-		t.Errorf("%d queries, want one before and one after the write", got)
+		t.Errorf("got %d queries, want one before and one after the write", got)
 	}
 }
 
-// pausingList is a query that waits between its reading and its answer.
+// pausingList returns a query that waits between its read and its return, and a function that
+// waits for the next such call.
 func pausingList(t *testing.T, rows *table) (load func(context.Context, query) ([]int, error), next func() chan struct{}) {
 	loads := make(chan chan struct{})
 	load = func(ctx context.Context, s query) ([]int, error) {
@@ -134,7 +135,7 @@ func overtakenListDoesNotCount(t *testing.T, w *world) {
 	mustInvalidateTable(t, there)
 	close(end)
 	if got := receive(t, first); got.err != nil || len(got.ids) != 1 {
-		t.Errorf("the overtaken reader got %v, want what it read", got)
+		t.Errorf("overtaken reader: got %v, want its own list", got)
 	}
 	mustList(t, quick, query{0, 10}, 1, 2)
 }
@@ -158,7 +159,7 @@ func readerAfterWriteReads(t *testing.T, w *world) {
 	before := len(rows.loads())
 	mustList(t, quick, query{0, 10}, 1, 2)
 	if got := len(rows.loads()); got != before {
-		t.Error("the second reader's list was not kept")
+		t.Error("the list of the second reader was not stored")
 	}
 }
 
@@ -167,7 +168,7 @@ func lostCounterEndsLists(t *testing.T, w *world) {
 	table, lists := queriesOf(w.process(t), rows.list)
 	mustInvalidateTable(t, table)
 	mustList(t, lists, query{0, 10}, 1)
-	rows.commit(2) // and its Changed is lost with the counter
+	rows.commit(2) // its invalidation is lost with the counter
 	if err := w.rdb.Del(t.Context(), table.generation).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func argumentsAreDistinguished(t *testing.T, w *world) {
 		}
 	}
 	if got := len(rows.loads()); got != 4 {
-		t.Errorf("%d queries, want 4", got)
+		t.Errorf("got %d queries, want 4", got)
 	}
 	load := func(context.Context, query) ([]int, error) { return nil, errDatabase }
 	_, broken := queriesOf(w.world(t).process(t), load)
@@ -218,12 +219,12 @@ func listKeysHaveTTLs(t *testing.T, w *world) {
 	mustList(t, lists, query{0, 10}, 1)
 	names := w.names(t)
 	if len(names) != 2 {
-		t.Errorf("keys %q, want a list and the counter", names)
+		t.Errorf("got keys %q, want a list and the counter", names)
 	}
 	for _, name := range names {
 		left := w.rdb.PTTL(t.Context(), name).Val()
 		if counter := name == table.generation; counter != (left == -1) {
-			t.Errorf("%s has a life of %v", name, left)
+			t.Errorf("%s: got TTL %v", name, left)
 		}
 	}
 }
@@ -236,7 +237,7 @@ func listCostsOneRoundTrip(t *testing.T, w *world) {
 	sent.reset()
 	mustList(t, lists, query{0, 10}, 1)
 	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -272,9 +273,9 @@ func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 		}
 	}
 	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want || calls != 1 {
-		t.Errorf("%s, want %s; %d loads, want 1", got, want, calls)
+		t.Errorf("got %s, want %s; got %d loads, want 1", got, want, calls)
 	}
-	mustList(t, lists, query{2, 1}, 2) // alone, it is the same list
+	mustList(t, lists, query{2, 1}, 2) // the same list alone
 	rows.commit(4)
 	mustInvalidateTable(t, table)
 	want[query{1, 10}] = []int{1, 2, 3, 4}
@@ -301,7 +302,7 @@ func TestTableInvalidateDropsLocalLists(t *testing.T) {
 		mustList(t, lists, query{0, 10}, 1)
 	}
 	if got := lists.lists.Stats().LocalHits; got != 2 {
-		t.Errorf("%d local hits, want 2", got)
+		t.Errorf("got %d local hits, want 2", got)
 	}
 	rows.commit(2)
 	mustInvalidateTable(t, table)

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// logical is a policy of logical expiry: a minute current, an hour served.
+// logical returns a policy of logical expiry: fresh for a minute, stale for an hour.
 func logical() Policy { return Policy{TTL: time.Minute, StaleTTL: time.Hour, Jitter: -1} }
 
 func TestLogicalExpiry(t *testing.T) {
@@ -23,17 +23,17 @@ func TestLogicalExpiry(t *testing.T) {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"after Fresh the value is served while one load refreshes it, and nobody waits", refreshBlocksNoReader},
+		{"a refresh blocks no reader", refreshBlocksNoReader},
 		{"two processes refresh once", processesRefreshOnce},
-		{"a refresh decided on an older record loads nothing", lateRefreshLoadsNothing},
-		{"a key that was never there is loaded (A20)", coldKeyIsLoaded},
-		{"with a failing loader the value is served to the end of Grace, then the error (A21)", failingRefreshEnds},
-		{"GetMany refreshes all that is due in one call", refreshOfManyIsOneCall},
-		{"without Grace the value ends with Fresh", withoutStaleTTLValuesExpire},
-		{"a value is refreshed before its end, once over two processes (XFetch)", earlyRefreshIsOneLoad},
-		{"clocks of processes may differ: soft expiry is off by as much, nothing else (A28)", skewMovesSoftExpiryAlone},
-		{"clocks of processes may differ: an invalidation counts at once (A28)", skewDoesNotTouchInvalidation},
-		{"a refresh that finds no row leaves the key absent", refreshFindsNoRow},
+		{"a refresh of a replaced record loads nothing", lateRefreshLoadsNothing},
+		{"a cold key is loaded (A20)", coldKeyIsLoaded},
+		{"failing refreshes end with StaleTTL (A21)", failingRefreshEnds},
+		{"GetMany refreshes stale keys in one call", refreshOfManyIsOneCall},
+		{"without StaleTTL values expire after TTL", withoutStaleTTLValuesExpire},
+		{"an early refresh runs once (XFetch)", earlyRefreshIsOneLoad},
+		{"clock skew shifts soft expiry only (A28)", skewMovesSoftExpiryAlone},
+		{"clock skew does not affect invalidation (A28)", skewDoesNotTouchInvalidation},
+		{"a refresh without a row stores the absence", refreshFindsNoRow},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -51,12 +51,12 @@ func refreshBlocksNoReader(t *testing.T, w *world) {
 	x.advance(time.Minute - time.Second)
 	mustGet(t, here, 1)
 	if diff := cmp.Diff(Stats{Name: "row", Hits: 1}, here.Stats()); diff != "" {
-		t.Error("before its end", diff)
+		t.Error("before expiry", diff)
 	}
 	x.advance(2 * time.Second)
 	rows.commit(1)
 	mustGet(t, here, 1)
-	p := nextLoad() // the refresh stands still from here on
+	p := nextLoad() // pauses the refresh
 	for range 20 {
 		if got := mustGet(t, here, 1); got.Version != 1 {
 			t.Fatalf("got %v", got)
@@ -71,7 +71,7 @@ func refreshBlocksNoReader(t *testing.T, w *world) {
 	p.end <- nil
 	x.Wait()
 	if got := mustGet(t, here, 1); got.Version != 2 {
-		t.Errorf("after the refresh: version %d, want 2", got.Version)
+		t.Errorf("after the refresh: got version %d, want 2", got.Version)
 	}
 	if diff := cmp.Diff(Stats{Name: "row", Hits: 43, StaleServed: 41, Refreshes: 1, Loads: 1, LoadCalls: 1}, here.Stats()); diff != "" {
 		t.Error(diff)
@@ -89,14 +89,14 @@ func processesRefreshOnce(t *testing.T, w *world) {
 	mustGet(t, here, 1)
 	p := nextLoad()
 	mustGet(t, there, 1)
-	y.Wait() // it found the lease taken
+	y.Wait() // found the lease taken
 	if got := there.Stats(); got.Refreshes != 1 || got.Loads != 1 {
-		t.Errorf("%d refreshes and %d loads there, want one that loaded nothing beside the first load", got.Refreshes, got.Loads)
+		t.Errorf("got %d refreshes and %d loads, want 1 and the first load", got.Refreshes, got.Loads)
 	}
 	p.end <- nil
 	x.Wait()
 	if got := len(rows.loads()); got != 2 {
-		t.Errorf("%d loads, want the first and one refresh", got)
+		t.Errorf("got %d loads, want the first and one refresh", got)
 	}
 }
 
@@ -108,16 +108,16 @@ func lateRefreshLoadsNothing(t *testing.T, w *world) {
 	x.advance(2 * time.Minute)
 	y.advance(2 * time.Minute)
 	late := there.inside().want(1)
-	there.inside().handleReply(t.Context(), &late, there.inside().fetch(t.Context(), late.name)) // decides on the record that is over
+	there.inside().handleReply(t.Context(), &late, there.inside().fetch(t.Context(), late.name)) // decides on the stale record
 	mustGet(t, here, 1)
-	x.Wait() // and here it was replaced
+	x.Wait() // has replaced the record
 	there.inside().refresh(t.Context(), []want[int]{late})
 	y.Wait()
 	if got := len(rows.loads()); got != 2 {
-		t.Errorf("%d loads, want the first and one refresh", got)
+		t.Errorf("got %d loads, want the first and one refresh", got)
 	}
 	if got := there.Stats().Refreshes; got != 1 {
-		t.Errorf("%d refreshes begun there, want 1", got)
+		t.Errorf("got %d refreshes, want 1", got)
 	}
 }
 
@@ -137,27 +137,27 @@ func failingRefreshEnds(t *testing.T, w *world) {
 	c := rowsOf(x.Client, logical(), rows.failingAfter(&broken))
 	mustGet(t, c, 1)
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 31*time.Minute {
-		t.Errorf("%v left in Redis, want Fresh + Grace", left)
+		t.Errorf("got TTL %v, want TTL + StaleTTL", left)
 	}
 	broken.Store(true)
 	x.advance(30 * time.Minute)
 	for began, tries := time.Now(), int64(0); ; began = time.Now() {
 		tries++
 		eventually(t, "a refresh fails", func() bool { mustGet(t, c, 1); x.Wait(); return c.Stats().LoadErrors == tries })
-		for failed := time.Now(); time.Since(failed) < 5*maxPause; { // much more than a key is left alone otherwise
+		for failed := time.Now(); time.Since(failed) < 5*maxPause; { // much longer than the pause after a success
 			mustGet(t, c, 1)
 			x.Wait()
 		}
-		if failed := c.Stats().LoadErrors; time.Since(began) < refreshPause { // else the machine was too slow to tell
+		if failed := c.Stats().LoadErrors; time.Since(began) < refreshPause { // otherwise the machine was too slow
 			if failed != tries {
-				t.Errorf("%d refreshes failed, want %d: after a failure the key is left alone", failed, tries)
+				t.Errorf("got %d failed refreshes, want %d: a failure causes a pause", failed, tries)
 			}
 			break
 		}
 	}
 	w.expire(t, c.inside().nameOf(1))
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errDatabase) {
-		t.Errorf("after Grace: %v, want the loader's error", err)
+		t.Errorf("after StaleTTL: got %v, want the loader's error", err)
 	}
 	broken.Store(false)
 	mustGet(t, c, 1)
@@ -186,7 +186,7 @@ func withoutStaleTTLValuesExpire(t *testing.T, w *world) {
 	c := rowsOf(w.process(t), p, newTable(1).load)
 	mustGet(t, c, 1)
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > time.Minute || left <= 0 {
-		t.Errorf("%v left in Redis, want Fresh", left)
+		t.Errorf("got TTL %v, want at most a minute", left)
 	}
 }
 
@@ -196,7 +196,7 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	p := logical()
 	x, y := w.manualClient(t, Options{}), w.manualClient(t, Options{})
 	plain := rowsOf(w.manualClient(t, Options{}).Client, p, rows.load)
-	p.Beta = 1e9 // any load is long enough to begin at once
+	p.Beta = 1e9 // any load duration triggers a refresh
 	here, there := rowsOf(x.Client, p, load), rowsOf(y.Client, p, load)
 	payload, err := json.Marshal(row{1, 1})
 	if err != nil {
@@ -208,7 +208,7 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	}
 	mustGet(t, plain, 1)
 	if got := plain.Stats().Refreshes; got != 0 {
-		t.Errorf("%d refreshes without Beta", got)
+		t.Errorf("got %d refreshes without Beta", got)
 	}
 	mustGet(t, here, 1)
 	loading := nextLoad()
@@ -220,10 +220,10 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	loading.end <- nil
 	x.Wait()
 	if got := len(rows.loads()); got != 1 {
-		t.Errorf("%d loads, want 1", got)
+		t.Errorf("got %d loads, want 1", got)
 	}
 	if got := here.Stats(); got.StaleServed != 0 || got.Refreshes != 1 {
-		t.Errorf("%d served after their time, %d refreshes", got.StaleServed, got.Refreshes)
+		t.Errorf("got %d stale served, %d refreshes, want 0 and 1", got.StaleServed, got.Refreshes)
 	}
 }
 
@@ -239,16 +239,16 @@ func skewMovesSoftExpiryAlone(t *testing.T, w *world) {
 			mustInvalidate(t, there, 1)
 			mustGet(t, there, 1)
 			if left := w.rdb.PTTL(t.Context(), there.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 60*time.Minute {
-				t.Errorf("a clock %v off: %v left in Redis, want 61m", writer, left)
+				t.Errorf("clock skew %v: got TTL %v, want 61m", writer, left)
 			}
-			end := time.Minute + writer // in true time since the write
+			end := time.Minute + writer // true time since the write
 			y.advance(end - 2*time.Millisecond)
 			if mustGet(t, here, 1); here.Stats().StaleServed != 0 {
-				t.Errorf("writer %v, reader %v off: due too early", writer, reader)
+				t.Errorf("skew of writer %v, of reader %v: stale too early", writer, reader)
 			}
 			y.advance(2 * time.Millisecond)
 			if mustGet(t, here, 1); here.Stats().StaleServed != 1 {
-				t.Errorf("writer %v, reader %v off: not due in time", writer, reader)
+				t.Errorf("skew of writer %v, of reader %v: not stale in time", writer, reader)
 			}
 			y.Wait()
 		}
@@ -297,18 +297,17 @@ func refreshFindsNoRow(t *testing.T, w *world) {
 	}
 }
 
-// A refresh takes nothing from readers: no place that they wait for, and no load
-// that could not be kept.
+// A refresh never takes a slot that readers wait for, and never loads what it could not store.
 func TestRefreshYieldsToReaders(t *testing.T) {
 	cases := []struct {
 		name string
 		o    Options
-		own  bool // the place is taken by a load of the same policy
-		away bool // Redis is gone once the record was read
+		own  bool // a load of the same policy holds the slot
+		away bool // Redis fails after the read
 	}{
-		{name: "no place in its policy", own: true},
-		{name: "no place in the process", o: Options{MaxLoads: 1}},
-		{name: "no lease to be had", away: true},
+		{name: "no slot of its policy", own: true},
+		{name: "no slot of the process", o: Options{MaxLoads: 1}},
+		{name: "no lease", away: true},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -322,7 +321,7 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 			c := rowsOf(x.Client, p, load)
 			other := c
 			if !test.own {
-				other = cacheOf2(x.Client, "other", load)
+				other = namedRows(x.Client, "other", load)
 			}
 			mustGet(t, rowsOf(w.process(t), p, rows.load), 1)
 			x.advance(2 * time.Minute)
@@ -333,24 +332,24 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 				c.inside().refresh(t.Context(), []want[int]{refreshed})
 				x.Wait()
 				if got := len(rows.loads()); got != 1 {
-					t.Errorf("%d loads, want the first alone", got)
+					t.Errorf("got %d loads, want only the first", got)
 				}
 				return
 			}
 			busy := getLater(t.Context(), other, 2)
 			p2 := nextLoad()
 			soon := false
-			for range 3 { // a machine that is busy for a moment does not count
+			for range 3 { // tolerates a briefly busy machine
 				began := time.Now()
 				mustGet(t, c, 1)
-				eventually(t, "the refresh has begun and given its lease back", func() bool {
+				eventually(t, "the refresh has released its lease", func() bool {
 					_, under := c.inside().refreshing.Load(1)
 					return !under && w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(1))).Val() == 0
 				})
 				soon = soon || time.Since(began) < refreshPause
 			}
 			if !soon || c.Stats().Refreshes != 3 {
-				t.Errorf("%d refreshes were begun, soon after each other: %v", c.Stats().Refreshes, soon)
+				t.Errorf("got %d refreshes, without a pause: %v", c.Stats().Refreshes, soon)
 			}
 			p2.end <- nil
 			receive(t, busy)
@@ -358,18 +357,18 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 			if diff := cmp.Diff([][]int{{1}, {2}}, rows.loads()); diff != "" {
 				t.Error("loads", diff)
 			}
-			mustGet(t, c, 1) // and the place is free for the next
+			mustGet(t, c, 1) // the slot is free again
 			nextLoad().end <- nil
 		})
 	}
 }
 
-func cacheOf2(h *Client, name string, load Loader[int, row]) *Cache[int, row] {
+func namedRows(h *Client, name string, load Loader[int, row]) *Cache[int, row] {
 	return rowsOf(h, Policy{Name: name}, load)
 }
 
-// XFetch: a reader with a gap to the end refreshes with probability
-// exp(−gap ÷ (delta·beta)).
+// XFetch: a reader with a gap to the expiry refreshes with probability exp(−gap ÷
+// (delta·beta)).
 func TestXFetchMatchesItsProbability(t *testing.T) {
 	const draws, delta = 100_000, 100 * time.Millisecond
 	seed := testkit.Seed(t)
@@ -387,37 +386,36 @@ func TestXFetchMatchesItsProbability(t *testing.T) {
 			}
 			got, want := float64(early)/draws, math.Exp(-gap)
 			if sigma := math.Sqrt(want * (1 - want) / draws); math.Abs(got-want) > 6*sigma {
-				t.Errorf("beta %v, gap %v: due with %.4f, want %.4f", beta, gap, got, want)
+				t.Errorf("beta %v, gap %v: got probability %.4f, want %.4f", beta, gap, got, want)
 			}
 		}
 	}
 	h := header{created: created, soft: time.Minute, delta: delta}
 	if h.due(created.Add(time.Minute-1), 0, 1-0x1p-53) {
-		t.Error("due early without beta")
+		t.Error("early refresh without beta")
 	}
 	if !h.due(created.Add(time.Minute), 0, 0) || !h.due(created.Add(time.Minute), 1, 0) {
-		t.Error("not due at its end")
+		t.Error("not due at its expiry")
 	}
 }
 
-// What XFetch counts on is in the record: how long the load took.
+// XFetch depends on the load duration in the record.
 func TestRecordHoldsItsLoadDuration(t *testing.T) {
 	const took = 3 * time.Millisecond
 	w := miniWorld(t)
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{}, func(ctx context.Context, ids []int) (map[int]row, error) {
-		for began := time.Now(); time.Since(began) < took; { // a load that takes a while
+		for began := time.Now(); time.Since(began) < took; { // a slow load
 		}
 		return rows.load(ctx, ids)
 	})
 	mustGet(t, c, 1)
 	if _, h, _ := w.stored(t, c, 1); h.delta < took || h.delta > time.Minute {
-		t.Errorf("delta %v, want at least %v", h.delta, took)
+		t.Errorf("got delta %v, want at least %v", h.delta, took)
 	}
 }
 
-// Waiting for a place is not part of it: the wait would have refreshes begin
-// earlier still.
+// The duration excludes the wait for a slot, which would make refreshes begin even earlier.
 func TestLoadDurationExcludesTheWaitForASlot(t *testing.T) {
 	w := miniWorld(t)
 	rows := newTable(1, 2)
@@ -432,13 +430,13 @@ func TestLoadDurationExcludesTheWaitForASlot(t *testing.T) {
 	second := getLater(t.Context(), c, 2)
 	eventually(t, "the second has a lease", func() bool { return w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(2))).Val() == 1 })
 	waits := time.Now()
-	eventually(t, "it waits for a while", func() bool { return time.Since(waits) > 100*time.Millisecond })
+	eventually(t, "it waits for 100ms", func() bool { return time.Since(waits) > 100*time.Millisecond })
 	p.end <- nil
 	receive(t, first)
 	nextLoad().end <- nil
 	receive(t, second)
-	most := time.Since(time.Unix(0, began.Load())) + 20*time.Millisecond
-	if _, h, _ := w.stored(t, c, 2); h.delta > most {
-		t.Errorf("the load took %v, of which at most %v are its own", h.delta, most)
+	limit := time.Since(time.Unix(0, began.Load())) + 20*time.Millisecond
+	if _, h, _ := w.stored(t, c, 2); h.delta > limit {
+		t.Errorf("got delta %v, want at most %v", h.delta, limit)
 	}
 }

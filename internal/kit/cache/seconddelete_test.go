@@ -7,7 +7,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// lagging is a loader that reads a replica, which the test brings up to date.
+// replicated is a primary table with a lagging replica.
 type replicated struct{ primary, replica *table }
 
 func newReplicated(ids ...int) *replicated { return &replicated{newTable(ids...), newTable(ids...)} }
@@ -19,17 +19,16 @@ func (l *replicated) catchUp() {
 	l.replica.rows = rows
 }
 
-// A13: after the invalidation a loader reads the old row from its replica, under
-// a good lease.
+// A13: after an invalidation a loader reads the old row from its replica, under a valid lease.
 func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 	const fresh = time.Hour
 	cases := []struct {
 		name   string
 		second time.Duration
-		want   int // version, once the replica caught up and the deletions were made
+		want   int // version after the replica caught up and all deletions ran
 	}{
-		{"without one the old row stays for its life", 0, 1},
-		{"with one it is gone", time.Minute, 2},
+		{"off", 0, 1},
+		{"on", time.Minute, 2},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -45,18 +44,18 @@ func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 			two.deliver(t.Context())
 			wantVersion(t, "before the replica caught up", there, 1, 1)
 			lag.catchUp()
-			wantVersion(t, "once it did", there, 1, 1)
+			wantVersion(t, "after it caught up", there, 1, 1)
 
-			one.Wait() // makes second deletions at once
+			one.Wait() // runs second deletions at once
 			two.deliver(t.Context())
-			wantVersion(t, "after the second deletion, if any", there, 1, test.want)
+			wantVersion(t, "after the second deletion", there, 1, test.want)
 			wantVersion(t, "in the process that invalidated", here, 1, test.want)
 			for _, x := range []connected{one, two} {
 				x.advance(fresh)
 				x.inSyncSince(0)
 			}
-			w.expire(t, there.inside().nameOf(1)) // as Redis does
-			wantVersion(t, "after its life", there, 1, 2)
+			w.expire(t, there.inside().nameOf(1))
+			wantVersion(t, "after its expiry", there, 1, 2)
 		})
 	}
 }
@@ -78,23 +77,23 @@ func TestSecondDeletions(t *testing.T) {
 		"Put":        func(t *testing.T, c *Cache[int, row]) { mustPut(t, c, row{1, 2}) },
 	}
 	for name, write := range writes {
-		t.Run("are off by default for "+name, func(t *testing.T) {
+		t.Run("off by default for "+name, func(t *testing.T) {
 			x := newPair(t, localPolicy(), 1)
 			mustGet(t, x.here, 1)
 			write(t, x.here)
 			x.one.Wait()
 			if n := len(x.wire.messages(t)); n != 1 {
-				t.Errorf("%d words, want one", n)
+				t.Errorf("got %d messages, want one", n)
 			}
 		})
-		t.Run("are made, and said, after "+name, func(t *testing.T) {
+		t.Run("published after "+name, func(t *testing.T) {
 			p := localPolicy()
 			p.SecondDelete = time.Hour
 			x := newPair(t, p, 1)
 			mustGet(t, x.here, 1)
 			write(t, x.here)
 			if n := len(x.wire.messages(t)); n != 1 {
-				t.Errorf("%d words before the pause, want one", n)
+				t.Errorf("got %d messages before the delay, want one", n)
 			}
 			versionOf(t.Context(), t, x.there, 1)
 			began := time.Now()
@@ -103,18 +102,18 @@ func TestSecondDeletions(t *testing.T) {
 				t.Errorf("Wait took %v", took)
 			}
 			if _, _, is := x.world.stored(t, x.here, 1); is != nothing {
-				t.Error("the record is still there")
+				t.Error("the record still exists")
 			}
 			if n := len(x.wire.messages(t)); n != 2 {
-				t.Errorf("%d words, want a second one", n)
+				t.Errorf("got %d messages, want a second one", n)
 			}
 			x.two.deliver(t.Context())
 			if got := localKeys(t, x.there, 1); len(got) > 0 {
-				t.Error("the other process holds it still")
+				t.Error("the other process still has an entry")
 			}
 		})
 	}
-	t.Run("are not owed where the first failed", func(t *testing.T) {
+	t.Run("none after a failed first deletion", func(t *testing.T) {
 		w, away := miniWorld(t), new(outage)
 		x := w.manualClient(t, Options{}, away)
 		c := rowsOf(x.Client, Policy{SecondDelete: time.Hour}, newTable(1).load)
@@ -126,13 +125,13 @@ func TestSecondDeletions(t *testing.T) {
 		mustGet(t, c, 1)
 		x.Wait()
 		if _, _, is := w.stored(t, c, 1); is != value {
-			t.Error("deleted: the caller was told to repeat it")
+			t.Error("deleted, although the caller must repeat the call")
 		}
 	})
 }
 
-// Over the primary readers see no difference: no read is stale without it (see
-// TestNoReadIsOlderThanAnInvalidation), nor with it.
+// On the primary, reads are never stale: neither without it
+// (TestNoReadIsOlderThanAnInvalidation) nor with it.
 func TestSecondDeletionCausesNoStaleReads(t *testing.T) {
 	newRace(t, miniWorld(t), Policy{SecondDelete: 20 * time.Millisecond}).run(t, testkit.Seed(t), 3*time.Second)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// TestNoReadIsOlderThanAnOwnWrite is the race of one process that has
-// everything on: local entries, a guard that is built again and again, logical
-// expiry so short that refreshes are always under way, Put and Invalidate mixed.
+// TestNoReadIsOlderThanAnOwnWrite races in one process with all options: local entries, a
+// filter that is rebuilt all the time, permanent refreshes by a short TTL, Put and Invalidate
+// mixed.
 func TestNoReadIsOlderThanAnOwnWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := testkit.Seed(t)
@@ -23,14 +23,14 @@ func TestNoReadIsOlderThanAnOwnWrite(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		began := time.Now()
-		enough := func() bool { // to show something
+		enough := func() bool { // to be conclusive
 			s := c.Stats()
 			return r.writes.Load() >= 50 && s.LocalHits >= 100 && s.Refreshes >= 5 && s.StoresRefused > 0
 		}
 		var all sync.WaitGroup
 		all.Go(func() {
 			for ctx.Err() == nil {
-				c.inside().existence.filter.Load().keys.Store(1 << 40) // worn
+				c.inside().existence.filter.Load().keys.Store(1 << 40) // requires a rebuild
 				c.inside().maintain(ctx)
 				_ = clock.Sleep(ctx, 5*time.Millisecond)
 				if enough() && time.Since(began) > 400*time.Millisecond {
@@ -51,7 +51,7 @@ func TestNoReadIsOlderThanAnOwnWrite(t *testing.T) {
 			t.Errorf("%d of %d reads were stale, seed %d", n, r.reads.Load(), seed)
 		}
 		if !enough() {
-			t.Error("this run shows nothing")
+			t.Error("inconclusive run")
 		}
 		h.Wait()
 	})
@@ -63,7 +63,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 	h.clock.start(true)
 	h.wall = time.Now
 	r := &race{rows: newTable()}
-	for id := range raceKeys - 2 { // two keys begin absent
+	for id := range raceKeys - 2 { // two keys are absent at first
 		r.rows.commit(id)
 	}
 	p := localPolicy()
@@ -72,7 +72,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 		Key: strconv.Itoa, All: r.rows.ids, Version: func(r row) int64 { return int64(r.Version) },
 		Load: func(ctx context.Context, ids []int) (map[int]row, error) {
 			found, err := r.rows.load(ctx, ids)
-			_ = clock.Sleep(ctx, rand.N(3*time.Millisecond)) // between the database's snapshot and its answer
+			_ = clock.Sleep(ctx, rand.N(3*time.Millisecond)) // between snapshot and reply of the database
 			return found, err
 		},
 	})
@@ -88,7 +88,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 	return r, h
 }
 
-// writeOwn commits and then puts or invalidates, and only then raises the floor.
+// writeOwn commits, then puts or invalidates, and then raises the floor.
 func (r *race) writeOwn(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
 		id := draw.IntN(raceKeys)

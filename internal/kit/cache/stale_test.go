@@ -14,10 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// TestNoReadIsOlderThanAnInvalidation reads and writes at random from three
-// processes. A read is stale if it returns a version lower than one whose
-// invalidation had returned before the read began. TANDIAN_TEST_SEED repeats
-// the choices of a run, though not its interleaving.
+// TestNoReadIsOlderThanAnInvalidation reads and writes at random in three processes. A read is
+// stale if its version is lower than one whose invalidation had returned before the read
+// began. TANDIAN_TEST_SEED repeats the choices of a run, but not its interleaving.
 func TestNoReadIsOlderThanAnInvalidation(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := uint64(time.Now().UnixNano())
@@ -38,19 +37,19 @@ const (
 type race struct {
 	rows   *table
 	caches []*Cache[int, row]
-	floor  [raceKeys]atomic.Int64 // the newest version of each key whose invalidation returned
+	floor  [raceKeys]atomic.Int64 // newest invalidated version of each key
 
 	reads, writes, stale atomic.Int64
 }
 
 func newRace(t *testing.T, w *world, p Policy) *race {
 	r := &race{rows: newTable()}
-	for id := range raceKeys - 2 { // two keys begin absent
+	for id := range raceKeys - 2 { // two keys are absent at first
 		r.rows.commit(id)
 	}
 	slowLoad := func(ctx context.Context, ids []int) (map[int]row, error) {
 		found, err := r.rows.load(ctx, ids)
-		_ = clock.Sleep(ctx, rand.N(3*time.Millisecond)) // between the database's snapshot and its answer
+		_ = clock.Sleep(ctx, rand.N(3*time.Millisecond)) // between snapshot and reply of the database
 		return found, err
 	}
 	for range raceHubs {
@@ -76,15 +75,15 @@ func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
 	}
 	for _, c := range r.caches {
 		if n := c.Stats().RedisErrors; n > 0 {
-			t.Errorf("%d errors of Redis", n)
+			t.Errorf("got %d Redis errors", n)
 		}
 	}
 	if few := r.missing(); len(few) > 0 {
-		t.Errorf("too few %v: this run shows nothing", few)
+		t.Errorf("too few %v: inconclusive", few)
 	}
 }
 
-// lacks names what did not happen often enough yet for the race to show something.
+// missing names the events that a conclusive race still needs.
 func (r *race) missing() []string {
 	var refused int64
 	for _, c := range r.caches {
@@ -93,7 +92,7 @@ func (r *race) missing() []string {
 	return tooFew(map[string]int64{"stores refused": refused, "reads": r.reads.Load() / 500, "writes": r.writes.Load() / 50})
 }
 
-// write commits and invalidates, and only then raises the floor.
+// write commits, invalidates, and then raises the floor.
 func (r *race) write(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
 		id := draw.IntN(raceKeys)
@@ -109,8 +108,7 @@ func (r *race) write(ctx context.Context, t *testing.T, c *Cache[int, row], draw
 	}
 }
 
-// read compares what it gets with the floor before it began. One read in four is
-// of several keys.
+// read compares results with the floor before the read. One read in four has several keys.
 func (r *race) read(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
 	for ctx.Err() == nil {
 		ids := draw.Perm(raceKeys)[:1+draw.IntN(4)/3*draw.IntN(raceKeys)]

@@ -18,15 +18,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// backend is one Redis, or what stands for it, under a whole suite.
+// backend is a kind of Redis under a whole suite.
 type backend struct {
 	name   string
-	client func() redis.UniversalClient // a client of its own for each process
-	elapse func(d time.Duration)        // lets the server's time pass; nil where it passes by itself
+	client func() redis.UniversalClient // returns a new client for each process
+	elapse func(d time.Duration)        // advances the server's time; nil if it is real
 	worlds atomic.Int64
 }
 
-// world is one test's part of a backend.
+// world is the part of a backend for one test.
 type world struct {
 	*backend
 	prefix string
@@ -39,16 +39,16 @@ func (b *backend) world(t *testing.T) *world {
 	return w
 }
 
-// process is the hub of one more process on the same Redis, with hooks on its
-// client. Loads still under way at the end of the test are waited for.
+// process returns a client of another process on the same Redis, with hooks. Its loads end
+// before the test does.
 func (w *world) process(t *testing.T, hooks ...redis.Hook) *Client {
 	t.Helper()
 	rdb := w.client()
 	for _, hook := range hooks {
 		rdb.AddHook(hook)
 	}
-	// Three servers and the tests of a neighbour may share two cores: a longer
-	// time-out than in production keeps a busy machine from looking like a fault.
+	// Servers and other tests may share two cores: a longer timeout than in production keeps a
+	// busy machine from looking like a fault.
 	h, err := NewClient(rdb, Options{Prefix: w.prefix, RedisTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func (w *world) process(t *testing.T, hooks ...redis.Hook) *Client {
 	return h
 }
 
-// admin is the Redis for what a server may not do to it.
+// admin returns a client with administrator rights.
 func (w *world) admin(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	if w.elapse != nil { // miniredis has no users
@@ -69,7 +69,7 @@ func (w *world) admin(t *testing.T) redis.UniversalClient {
 	return testkit.AdminClient(t, w.rdb)
 }
 
-// names lists the keys that w's caches left in Redis.
+// names lists the keys of w in Redis.
 func (w *world) names(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -102,7 +102,8 @@ func (w *world) names(t *testing.T) []string {
 	return all
 }
 
-// onEach runs a suite on miniredis, on a Redis and, without -short, on a cluster of three masters.
+// onEach runs a suite on miniredis, on Redis and, without -short, on a cluster of three
+// masters.
 func onEach(t *testing.T, suite func(t *testing.T, b *backend)) {
 	starts := map[string]func(t testing.TB) *backend{
 		"miniredis": startMini, "redis": startRedis, "cluster": startCluster,
@@ -143,7 +144,7 @@ func newClient(network, addr string) *redis.Client {
 	})
 }
 
-// startCluster joins three masters that share the slots.
+// startCluster returns a cluster of three masters.
 func startCluster(t testing.TB) *backend {
 	url := testkit.RedisCluster(t)
 	return &backend{client: func() redis.UniversalClient {
@@ -156,23 +157,23 @@ func startCluster(t testing.TB) *backend {
 	}}
 }
 
-// eventually looks again and again until cond holds.
+// eventually waits until cond holds.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
 	defer deadline.Stop()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
 	for !cond() {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-deadline.C:
 			t.Fatalf("not within 20 seconds: %s", what)
 		}
 	}
 }
 
-// hungServer accepts connections on a socket and never answers.
+// hungServer accepts connections and never replies.
 func hungServer(t testing.TB) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -200,8 +201,8 @@ func hungServer(t testing.TB) (socket string) {
 	return socket
 }
 
-// raceTime is how long processes race on each kind of Redis, unless they need longer to show
-// something.
+// raceTime is the duration of a race on each kind of Redis, unless it needs longer to be
+// conclusive.
 func raceTime() time.Duration {
 	if testing.Short() {
 		return 500 * time.Millisecond

@@ -12,21 +12,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// A sync is trusted for the hub's MaxAge from the moment it speaks of, and for
-// less by a policy that says less. Redis has another value, which shows when the
-// entry is not good any more.
+// A sync is valid for MaxAge of the client, or of the policy if smaller, from the moment it
+// refers to. Redis has another value, which appears when the entry is invalid.
 func TestSyncExpires(t *testing.T) {
 	cases := []struct {
 		name           string
 		client, policy time.Duration // their MaxAge
-		ago            time.Duration // when it was heard, how long before that everything had been said
-		want           time.Duration // from when it was heard
+		ago            time.Duration // age of the sync when it is received
+		want           time.Duration // from its receipt
 	}{
-		{name: "the hub's MaxAge", client: 2 * time.Second, policy: time.Hour, want: 2 * time.Second},
-		{name: "from the moment it speaks of, not from when it is heard", client: 2 * time.Second, policy: time.Hour, ago: 500 * time.Millisecond, want: 1500 * time.Millisecond},
-		{name: "a policy's MaxAge that is smaller", client: 2 * time.Second, policy: 300 * time.Millisecond, want: 300 * time.Millisecond},
-		{name: "a smaller one, from the moment it speaks of", client: 2 * time.Second, policy: 300 * time.Millisecond, ago: 100 * time.Millisecond, want: 200 * time.Millisecond},
-		{name: "a second by default", policy: time.Hour, want: time.Second},
+		{name: "MaxAge of the client", client: 2 * time.Second, policy: time.Hour, want: 2 * time.Second},
+		{name: "from the time of the sync", client: 2 * time.Second, policy: time.Hour, ago: 500 * time.Millisecond, want: 1500 * time.Millisecond},
+		{name: "smaller MaxAge of the policy", client: 2 * time.Second, policy: 300 * time.Millisecond, want: 300 * time.Millisecond},
+		{name: "smaller, from the time of the sync", client: 2 * time.Second, policy: 300 * time.Millisecond, ago: 100 * time.Millisecond, want: 200 * time.Millisecond},
+		{name: "default", policy: time.Hour, want: time.Second},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,21 +38,21 @@ func TestSyncExpires(t *testing.T) {
 			if diff := cmp.Diff([]int{1}, localKeys(t, there, 1)); diff != "" {
 				t.Fatal(diff)
 			}
-			two.advance(2 * time.Hour) // the entry is not good by its own age
+			two.advance(2 * time.Hour) // the entry is invalid by its own age
 			two.inSyncSince(test.ago)
 			two.advance(test.want - 1)
 			if len(localKeys(t, there, 1)) == 0 {
-				t.Errorf("not trusted until %v after it was heard", test.want)
+				t.Errorf("sync ended before %v after its receipt", test.want)
 			}
 			two.advance(1)
 			if len(localKeys(t, there, 1)) > 0 {
-				t.Errorf("trusted %v after it was heard", test.want)
+				t.Errorf("sync is valid %v after its receipt", test.want)
 			}
 		})
 	}
 }
 
-// After a gap nothing that a process holds may rest on what it heard before.
+// After a gap, no local state may depend on earlier messages.
 func TestResetDropsTheLocalState(t *testing.T) {
 	w, on, rows := miniWorld(t), new(wire), newTable(1)
 	two := w.connected(t, on, Options{})
@@ -61,21 +60,21 @@ func TestResetDropsTheLocalState(t *testing.T) {
 	p.TTL, p.Local.Share = 30*time.Minute, 0.3
 	c := parsedRows(two.Client, p, rows)
 	lists := localListsOf(two.Client, rows, 0.3)
-	near, from := memoryOf(two.Client, Local{Share: 0.3, Criteria: allCriteria}), &memorySource{text: "a", ttl: time.Minute}
+	memory, from := memoryOf(two.Client, Local{Share: 0.3, Criteria: allCriteria}), &memorySource{text: "a", ttl: time.Minute}
 	buildFilter(t, c.inside().existence)
 	mustGet(t, c, 1)
 	if !isAbsent(t, c, 9) {
-		t.Fatal("found")
+		t.Fatal("got a row, want none")
 	}
 	mustList(t, lists, query{1, 10}, 1)
-	wantMemory(t, "before the reset", near, from, "a")
+	wantMemory(t, "before the reset", memory, from, "a")
 
 	rows.commit(1)
 	rows.commit(2)
 	absent := excludedBy(t, c.inside().existence)
 	rows.commit(absent)
 	from.text = "b"
-	// All of it is lost on its way: Redis knows it, this process does not hear it.
+	// All messages are lost: Redis has the changes, this process misses them.
 	writer := parsedRows(w.connected(t, new(wire), Options{}).Client, localPolicy(), rows)
 	mustInvalidate(t, writer, 1, 2, 9, absent)
 	mustInvalidateTable(t, writer.inside().client.Table("rows"))
@@ -87,10 +86,10 @@ func TestResetDropsTheLocalState(t *testing.T) {
 	two.inSyncSince(0)
 	wantVersion(t, "an entry", c, 1, 2)
 	if isAbsent(t, c, absent) {
-		t.Error("the guard still excludes what may have been inserted unheard")
+		t.Error("the filter excludes a missed insert")
 	}
 	mustList(t, lists, query{1, 10}, 1, 2, absent)
-	wantMemory(t, "after the reset", near, from, "b")
+	wantMemory(t, "after the reset", memory, from, "b")
 }
 
 func localListsOf(h *Client, rows *table, share float64) *QueryCache[query, int] {
@@ -99,7 +98,7 @@ func localListsOf(h *Client, rows *table, share float64) *QueryCache[query, int]
 	return NewQueryCache(h.Table("rows"), p.withTestTimes(), query.text, rows.list)
 }
 
-// What was asked before the gap and comes after it is not kept.
+// A reply to a read from before the gap is not stored.
 func TestReplyFromBeforeAResetIsNotStored(t *testing.T) {
 	w, rows := miniWorld(t), newTable(1)
 	p, late := new(wire).port(), &lateReply{held: make(chan chan struct{})}
@@ -117,21 +116,21 @@ func TestReplyFromBeforeAResetIsNotStored(t *testing.T) {
 	close(release)
 	receive(t, first)
 	if got := localKeys(t, c, 1); len(got) > 0 {
-		t.Error("kept")
+		t.Error("stored")
 	}
 }
 
-// A19 over processes: an insert of P1 that P2 has not heard of.
+// A19 across processes: process two misses an insert of process one.
 func TestFilterExcludesNothingWithoutItsBus(t *testing.T) {
 	cases := []struct {
 		name string
 		then func(x *pair)
-		want int // version of the row that was inserted
+		want int // version of the inserted row
 	}{
-		{"the bus is silent, for less than MaxAge", func(x *pair) { x.two.advance(time.Second - 1) }, 0},
-		{"the bus is silent, for MaxAge", func(x *pair) { x.two.advance(time.Second) }, 1},
-		{"the bus found a gap", func(x *pair) { x.two.observer.Reset(context.Background(), eventbus.GapTrimmed) }, 1},
-		{"and is in sync again", func(x *pair) {
+		{"silent for less than MaxAge", func(x *pair) { x.two.advance(time.Second - 1) }, 0},
+		{"silent for MaxAge", func(x *pair) { x.two.advance(time.Second) }, 1},
+		{"gap", func(x *pair) { x.two.observer.Reset(context.Background(), eventbus.GapTrimmed) }, 1},
+		{"in sync after a gap", func(x *pair) {
 			x.two.observer.Reset(context.Background(), eventbus.GapTrimmed)
 			x.two.inSyncSince(0)
 		}, 1},
@@ -151,11 +150,11 @@ func TestFilterExcludesNothingWithoutItsBus(t *testing.T) {
 	}
 }
 
-// slowIDs lists a table's ids, and waits between its snapshot and its answer.
+// slowIDs lists the ids of a table and pauses between snapshot and reply.
 type slowIDs struct {
 	rows    *table
 	reading chan struct{}
-	goOn    chan struct{}
+	proceed chan struct{}
 }
 
 func newSlowIDs(rows *table) *slowIDs {
@@ -169,7 +168,7 @@ func (s *slowIDs) all(ctx context.Context) iter.Seq2[int, error] {
 			ids = append(ids, id)
 		}
 		s.reading <- struct{}{}
-		<-s.goOn
+		<-s.proceed
 		for _, id := range ids {
 			if !yield(id, nil) {
 				return
@@ -178,20 +177,20 @@ func (s *slowIDs) all(ctx context.Context) iter.Seq2[int, error] {
 	}
 }
 
-// A19: inserts that go by while a filter is being built from an older snapshot.
+// A19: inserts arrive while a filter is built from an older snapshot.
 func TestFilterBuildHandlesMessages(t *testing.T) {
 	cases := []struct {
 		name  string
 		then  func(t *testing.T, x *pair)
 		built bool
 	}{
-		{"has in it what it heard meanwhile", func(t *testing.T, x *pair) { x.two.deliver(t.Context()) }, true},
-		{"is thrown away at a gap", func(t *testing.T, x *pair) {
+		{"received inserts are added", func(t *testing.T, x *pair) { x.two.deliver(t.Context()) }, true},
+		{"a gap discards the build", func(t *testing.T, x *pair) {
 			x.two.drain() // lost
 			x.two.observer.Reset(t.Context(), eventbus.GapLost)
 			x.two.inSyncSince(0)
 		}, false},
-		{"is thrown away where not all that was said could be read", func(t *testing.T, x *pair) {
+		{"an invalid message discards the build", func(t *testing.T, x *pair) {
 			x.two.handler(t.Context(), [][]byte{[]byte("?")})
 		}, false},
 	}
@@ -208,10 +207,10 @@ func TestFilterBuildHandlesMessages(t *testing.T) {
 			}
 			mustInvalidate(t, x.here, inserted...)
 			test.then(t, x)
-			close(slow.goOn)
+			close(slow.proceed)
 			x.two.Wait()
 			if got := x.there.inside().existence.built(); got != test.built {
-				t.Fatalf("a filter is in use: %v, want %v", got, test.built)
+				t.Fatalf("got filter in use: %v, want %v", got, test.built)
 			}
 			for _, id := range inserted {
 				wantVersion(t, "an inserted row", x.there, id, 1)
@@ -220,23 +219,23 @@ func TestFilterBuildHandlesMessages(t *testing.T) {
 	}
 }
 
-// Nothing is in sync before the bus says so.
+// A client with a bus is out of sync until the first sync.
 func TestClientWithBusStartsOutOfSync(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{Bus: new(wire).port(), LocalBytes: 1 << 20})
 	c := parsedRows(x.Client, localPolicy(), newTable(1))
 	mustGet(t, c, 1)
 	x.advance(time.Second - 1)
 	if !localHit(t, c, 1) {
-		t.Error("not kept for MaxAge")
+		t.Error("not stored for MaxAge")
 	}
 	x.advance(1)
 	if localHit(t, c, 1) {
-		t.Error("served for longer than MaxAge")
+		t.Error("valid for longer than MaxAge")
 	}
 	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().existence.built() {
-		t.Error("a guard was built that hears of no inserts")
+		t.Error("a filter was built out of sync")
 	}
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
 		t.Error(err)

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// row is what the tests cache.
+// row is the cached value of the tests.
 type row struct {
 	ID, Version int
 }
 
-// table stands for a table of the database.
+// table stands for a database table.
 type table struct {
 	mu    sync.Mutex
 	rows  map[int]row
@@ -29,7 +29,7 @@ func newTable(ids ...int) *table {
 	return t
 }
 
-// commit inserts or updates a row and returns it: its version grows by one.
+// commit inserts or updates a row, increments its version and returns it.
 func (t *table) commit(id int) row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,15 +62,15 @@ func (t *table) all() map[int]row {
 	return maps.Clone(t.rows)
 }
 
-// paused is a load that has read the table and not yet returned. It returns
-// with the error that is sent to end, or with what it read for nil.
+// paused is a load that has read the table and waits. It returns with the error that is sent
+// to end, or with its rows for nil.
 type paused struct {
 	ctx context.Context
 	end chan error
 }
 
-// pausing is a loader of which each call reads the table and then waits for its
-// end, and a function that waits for the next such call.
+// pausing returns a loader whose calls read the table and then pause, and a function that
+// waits for the next such call.
 func (t *table) pausing(test *testing.T) (Loader[int, row], func() paused) {
 	loads, over := make(chan paused), test.Context()
 	load := func(ctx context.Context, ids []int) (map[int]row, error) {
@@ -92,7 +92,7 @@ func (t *table) pausing(test *testing.T) (Loader[int, row], func() paused) {
 	return load, func() paused { return receive(test, loads) }
 }
 
-// receive takes what comes next, and does not wait for ever.
+// receive receives a value, with a timeout.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
@@ -108,8 +108,7 @@ func newCache[K comparable, V any](h *Client, p Policy, key func(K) string, load
 	return New(h, p, Source[K, V]{Key: key, Load: load})
 }
 
-// cacheOf builds a cache of rows as one process has it. Its times are so long
-// that nothing expires unless the test says so.
+// cacheOf returns a cache of rows for one process. Nothing expires unless the test says so.
 func cacheOf(h *Client, load Loader[int, row], p Policy) *Cache[int, row] {
 	p.Name = "row"
 	return newCache(h, p.withTestTimes(), strconv.Itoa, load)
@@ -121,7 +120,7 @@ func (p Policy) withTestTimes() Policy {
 	return p
 }
 
-// answered is the result of a Get in the background.
+// getResult is the result of a Get in the background.
 type getResult struct {
 	row row
 	err error

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A reader boarded a flight whose load was cancelled because its readers left.
+// A reader joined a flight whose load was cancelled because its readers left.
 func TestCancelledLoadIsNotJoined(t *testing.T) {
 	w := miniWorld(t)
 	h := w.process(t)
@@ -16,12 +16,12 @@ func TestCancelledLoadIsNotJoined(t *testing.T) {
 	wn := c.inside().want(1)
 	wn.direct = true
 	waiters, own, started := c.inside().flights.join(t.Context(), []want[int]{wn})
-	c.inside().flights.leave(waiters[0]) // the first reader hangs up before its goroutine runs
+	c.inside().flights.leave(waiters[0]) // the first reader leaves before its goroutine runs
 	if started.ctx.Err() == nil {
 		t.Fatal("not cancelled")
 	}
 	got := make(chan error, 1)
-	go func() { // another reader, alive
+	go func() { // another reader
 		found := map[int]*row{}
 		_, err := c.inside().loadMissing(t.Context(), []want[int]{wn}, found)
 		got <- err
@@ -38,17 +38,17 @@ func TestCancelledLoadIsNotJoined(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return // it did not board: right
+			return // it did not join
 		case <-time.After(time.Millisecond):
 		}
 	}
 	c.inside().runLoad(started, own)
 	if err := <-got; err != nil {
-		t.Errorf("a live reader got %v", err)
+		t.Errorf("the other reader got %v", err)
 	}
 }
 
-// A share of a few bytes holds nothing, and is no reason to end.
+// A share of a few bytes stores nothing and does not panic.
 func TestTinyLocalShareStoresNothing(t *testing.T) {
 	w := miniWorld(t)
 	h, err := NewClient(w.rdb, Options{Prefix: "x", LocalBytes: 50, SingleProcess: true})
@@ -65,7 +65,7 @@ func TestTinyLocalShareStoresNothing(t *testing.T) {
 	rowsOf(h, p, newTable(1).load)
 }
 
-// Limited counts parts not keys, and keys served stale are in no class.
+// Limited counted parts instead of keys, and stale keys had no class.
 func TestEveryKeyCountsOnce(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{ReadLimit: 1})
@@ -79,11 +79,11 @@ func TestEveryKeyCountsOnce(t *testing.T) {
 	}
 	s := c.Stats()
 	if sum := s.LocalHits + s.Excluded + s.Hits + s.NegativeHits + s.Misses + s.Limited; sum != 12 {
-		t.Errorf("12 keys asked, %d counted: %+v", sum, s)
+		t.Errorf("got %d counted keys of 12: %+v", sum, s)
 	}
 }
 
-// an Invalidate that fails in its first 500 keys leaves the rest unknown to the guard.
+// An Invalidate that failed for its first 500 keys did not add the rest to the filter.
 func TestFailedInvalidateStillUpdatesTheFilter(t *testing.T) {
 	w := miniWorld(t)
 	away := &outage{}
@@ -109,6 +109,6 @@ func TestFailedInvalidateStillUpdatesTheFilter(t *testing.T) {
 		}
 	}
 	if n > 0 {
-		t.Errorf("%d of 2000 committed keys are still called absent", n)
+		t.Errorf("got %d of 2000 committed keys excluded, want none", n)
 	}
 }

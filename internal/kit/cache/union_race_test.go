@@ -22,12 +22,12 @@ import (
 
 const (
 	unionUsers = 3
-	unionSize  = 5 // so small that floors matter
+	unionSize  = 5 // small, so that floors matter
 )
 
 var unionAuthors = []string{"A", "B", "C", "D", "E", "F"}
 
-// unionSeed is the seed of a run. TANDIAN_TEST_SEED repeats one.
+// unionSeed returns the seed of a run. TANDIAN_TEST_SEED repeats one.
 func unionSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -38,8 +38,8 @@ func unionSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// TestUnionsMatchTheSource does one thing at random after the other, in two processes, loses
-// keys between, and compares each page with the truth: it is known, and all of it.
+// TestUnionsMatchTheSource makes random changes and reads in two processes, one at a time, and
+// loses keys in between. Each page must be known and match the source of truth.
 func TestUnionsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed, w, a := unionSeed(t), b.world(t), newAuthors()
@@ -62,7 +62,7 @@ func TestUnionsMatchTheSource(t *testing.T) {
 				f.follow(t, user, source)
 			case n < 20:
 				f.unfollow(t, user, source)
-			case n == 20: // in one moment
+			case n == 20: // leaves and returns at once
 				must(t, f.sources.RemoveExactly(t.Context(), user, a.leave(user, source)))
 				f.publish(t, source)
 				f.follow(t, user, source)
@@ -71,13 +71,13 @@ func TestUnionsMatchTheSource(t *testing.T) {
 			case n < 24:
 				w.drop(t, []string{k.window, k.seen, k.lease, k.sources}[draw.IntN(4)])
 			default:
-				from, most := a.head-draw.Int64N(30), 1+draw.IntN(2*unionSize)
+				from, limit := a.head-draw.Int64N(30), 1+draw.IntN(2*unionSize)
 				if draw.IntN(2) == 0 {
 					from = maxUnionScore
 				}
-				page := f.mustPage(t, user, from, most, unionAuthors...)
-				if diff := cmp.Diff(a.page(user, from, most, page.Floor), page, cmpopts.EquateEmpty()); diff != "" {
-					t.Fatalf("seed %d, step %d, user %d, %d from %d (-want +got):\n%s", seed, step, user, most, from, diff)
+				page := f.mustPage(t, user, from, limit, unionAuthors...)
+				if diff := cmp.Diff(a.page(user, from, limit, page.Floor), page, cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("seed %d, step %d, user %d, %d from %d (-want +got):\n%s", seed, step, user, limit, from, diff)
 				}
 				shown += len(page.Entries)
 				if page.Floor == math.MinInt64 {
@@ -89,12 +89,12 @@ func TestUnionsMatchTheSource(t *testing.T) {
 		}
 		t.Logf("%d whole pages and %d others with %d entries", whole, cut, shown)
 		if whole < 100 || cut < 100 || shown < 100 {
-			t.Error("this run shows nothing")
+			t.Error("inconclusive run")
 		}
 	})
 }
 
-// begin makes everything new: nobody wrote anything, and nobody follows anybody.
+// begin removes all entries and follows.
 func (a *authors) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,23 +102,23 @@ func (a *authors) begin() {
 	a.entries = nil
 }
 
-// page is what a page has to be whose union is all there is from floor on.
-func (a *authors) page(user int, from int64, most int, floor int64) UnionPage {
+// page returns the expected page of a union that is complete down to floor.
+func (a *authors) page(user int, from int64, limit int, floor int64) UnionPage {
 	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.follows[user])}}
 	for source, score := range a.follows[user] {
 		p.Has[source] = true
 		p.Sources.Newest = max(p.Sources.Newest, score)
 	}
 	for _, e := range a.entries {
-		if p.Has[sourceOf(e)] && e.Score <= from && e.Score >= floor && len(p.Entries) < most {
+		if p.Has[sourceOf(e)] && e.Score <= from && e.Score >= floor && len(p.Entries) < limit {
 			p.Entries = append(p.Entries, e)
 		}
 	}
 	return p
 }
 
-// TestConcurrentUnionsMatchTheSource does the same from three processes at once. A page may show what
-// was under way while it was read or not; all else it has to show, or must not.
+// TestConcurrentUnionsMatchTheSource does the same in three processes at once. A page may
+// contain concurrent changes or not; everything else is determined.
 func TestConcurrentUnionsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		r := &unionRace{world: b.world(t), truth: newAuthors()}
@@ -129,30 +129,30 @@ func TestConcurrentUnionsMatchTheSource(t *testing.T) {
 	})
 }
 
-// membership is that a user follows a source since a score, which comes only once.
+// followed is a follow of a source by a user. Its score is unique.
 type followed struct {
 	user   int
 	source string
 	since  int64
 }
 
-// unionRace is a truth, and how much of it was told.
+// unionRace is a source of truth, with the changes that were announced.
 type unionRace struct {
 	world     *world
 	processes []*feeds
 	truth     *authors
-	first     int // the users of a round are this one and the next
+	first     int // first user of the round
 
-	mu        sync.Mutex // not to be taken under that of the truth
-	now       int64      // counts what ended
+	mu        sync.Mutex // must not be taken under the mutex of truth
+	now       int64      // counts announced ends
 	pushed    map[Entry]bool
-	announced map[followed]bool  // who joined and is told of
-	left      map[followed]int64 // when it was told that they left; 0: not yet
+	announced map[followed]bool  // joined and announced
+	left      map[followed]int64 // when the end was announced; 0: not yet
 
 	pages, unknown, shown, whole, cut, wrong, writes atomic.Int64
 }
 
-// load reads the truth and takes its time to say so.
+// load reads the source of truth and returns late.
 func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
 	entries, newest, err := r.truth.load(ctx, user, above, limit)
 	_ = clock.Sleep(ctx, rand.N(2*time.Millisecond))
@@ -160,8 +160,8 @@ func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) 
 }
 
 func (r *unionRace) run(t *testing.T, seed uint64) {
-	const rounds, most, during = 6, 60, 250 * time.Millisecond
-	for round := 0; round < rounds || round < most && len(r.missing()) > 0; round++ {
+	const rounds, maxRounds, during = 6, 60, 250 * time.Millisecond
+	for round := 0; round < rounds || round < maxRounds && len(r.missing()) > 0; round++ {
 		r.begin(round * unionUsers)
 		ctx, cancel := context.WithTimeout(t.Context(), during)
 		var all sync.WaitGroup
@@ -179,17 +179,17 @@ func (r *unionRace) run(t *testing.T, seed uint64) {
 	t.Logf("%d pages, %d unknown, %d whole, %d others, %d entries, %d writes, %d hits, %d loads, %d stores refused, %d wrong",
 		r.pages.Load(), r.unknown.Load(), r.whole.Load(), r.cut.Load(), r.shown.Load(), r.writes.Load(), sum.Hits, sum.Loads, sum.StoresRefused, r.wrong.Load())
 	if n := r.wrong.Load(); n > 0 {
-		t.Errorf("%d of %d pages were wrong, seed %d", n, r.pages.Load(), seed)
+		t.Errorf("got %d of %d pages wrong, seed %d", n, r.pages.Load(), seed)
 	}
 	if sum.RedisErrors > 0 {
-		t.Errorf("%d errors of Redis", sum.RedisErrors)
+		t.Errorf("got %d Redis errors", sum.RedisErrors)
 	}
 	if few := r.missing(); len(few) > 0 {
-		t.Errorf("too few %v: this run shows nothing", few)
+		t.Errorf("too few %v: inconclusive", few)
 	}
 }
 
-// sum is what all processes did, in their windows and with sources.
+// sum adds the counters of all processes.
 func (r *unionRace) sum() (sum Stats) {
 	for _, f := range r.processes {
 		s := f.Window().Stats()
@@ -199,7 +199,7 @@ func (r *unionRace) sum() (sum Stats) {
 	return sum
 }
 
-// lacks names what did not happen often enough yet for the race to show something.
+// missing names the events that a conclusive race still needs.
 func (r *unionRace) missing() []string {
 	sum := r.sum()
 	return tooFew(map[string]int64{
@@ -208,14 +208,14 @@ func (r *unionRace) missing() []string {
 	})
 }
 
-// tooFew names what has a zero.
+// tooFew names the events with count zero.
 func tooFew(seen map[string]int64) []string {
 	maps.DeleteFunc(seen, func(_ string, n int64) bool { return n > 0 })
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// raceFor ends after a time, or later when enough has happened for the race to show
-// something: a busy machine gets ten times the time.
+// raceFor ends after a duration, or later once enough events have happened: a busy machine
+// gets ten times as long.
 func raceFor(t *testing.T, during time.Duration, enough func() bool) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*during)
 	go func() {
@@ -228,13 +228,13 @@ func raceFor(t *testing.T, during time.Duration, enough func() bool) (context.Co
 	return ctx, cancel
 }
 
-// begin makes everything new, for users from first on.
+// begin starts a round, with users from first on.
 func (r *unionRace) begin(first int) {
 	r.truth.begin()
 	r.first, r.pushed, r.announced, r.left = first, make(map[Entry]bool), make(map[followed]bool), make(map[followed]int64)
 }
 
-// write changes the truth and tells it later; it loses keys, too.
+// write changes the source of truth, announces the changes later, and loses keys.
 func (r *unionRace) write(ctx context.Context, t *testing.T, f *feeds, draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(4*time.Millisecond)))) == nil {
 		user, source := r.first+draw.IntN(unionUsers), unionAuthors[draw.IntN(len(unionAuthors))]
@@ -279,7 +279,7 @@ func (r *unionRace) publish(ctx context.Context, f *feeds, source string, pause 
 	return err
 }
 
-// turn makes a user follow a source, or follow it no more.
+// toggle makes a user follow or unfollow a source.
 func (r *unionRace) toggle(ctx context.Context, f *feeds, user int, source string, pause func()) error {
 	r.mu.Lock()
 	r.truth.mu.Lock()
@@ -288,7 +288,7 @@ func (r *unionRace) toggle(ctx context.Context, f *feeds, user int, source strin
 	m := followed{user, source, since}
 	if since == 0 {
 		r.truth.join(user, source)
-		m.since = r.truth.follows[user][source] // nobody else writes it
+		m.since = r.truth.follows[user][source] // no other writer changes it
 		r.left[m] = 0
 	} else {
 		delete(r.announced, m)
@@ -319,7 +319,7 @@ func (r *unionRace) toggle(ctx context.Context, f *feeds, user int, source strin
 	return nil
 }
 
-// due is what is told all through.
+// expected is the set of announced facts.
 type expected struct {
 	now     int64
 	sources map[followed]bool
@@ -334,7 +334,7 @@ func (r *unionRace) expected(user int) expected {
 	return d
 }
 
-// may says which sources a user may have had at some moment since then.
+// possible returns the sources that a user may have had at some moment since then.
 func (r *unionRace) possible(user int, then int64) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -349,14 +349,14 @@ func (r *unionRace) possible(user int, then int64) map[string]bool {
 
 func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
-		user, from, most := r.first+draw.IntN(unionUsers), int64(maxUnionScore), 1+draw.IntN(2*unionSize)
+		user, from, limit := r.first+draw.IntN(unionUsers), int64(maxUnionScore), 1+draw.IntN(2*unionSize)
 		if draw.IntN(2) == 0 {
 			r.truth.mu.Lock()
 			from = r.truth.head - draw.Int64N(12)
 			r.truth.mu.Unlock()
 		}
 		before := r.expected(user)
-		page, err := f.Page(ctx, user, from, most, unionAuthors)
+		page, err := f.Page(ctx, user, from, limit, unionAuthors)
 		if ctx.Err() != nil {
 			return
 		}
@@ -365,7 +365,7 @@ func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand
 			return
 		}
 		still, may := r.expected(user), r.possible(user, before.now)
-		maps.DeleteFunc(before.sources, func(m followed, _ bool) bool { return !still.sources[m] }) // its leaving may show or not
+		maps.DeleteFunc(before.sources, func(m followed, _ bool) bool { return !still.sources[m] }) // its end may be visible or not
 		r.pages.Add(1)
 		if !page.Known {
 			r.unknown.Add(1)
@@ -377,23 +377,23 @@ func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand
 		} else {
 			r.cut.Add(1)
 		}
-		if why := wrongUnionPage(page, from, most, before, may); why != "" {
+		if why := wrongUnionPage(page, from, limit, before, may); why != "" {
 			r.wrong.Add(1)
-			t.Logf("user %d, %d from %d: %s in %s, sources %v", user, most, from, why, page.describe(), page.Has)
+			t.Logf("user %d, %d from %d: %s in %s, sources %v", user, limit, from, why, page.describe(), page.Has)
 		}
 	}
 }
 
-// wrongUnionPage says what is wrong with a page, or "". It speaks for all from its score
+// wrongUnionPage returns the error in a page, or "". A page covers the scores from its first
 // down to its floor, or to its last entry if it is full.
-func wrongUnionPage(page UnionPage, from int64, most int, due expected, may map[string]bool) string {
-	if len(page.Entries) > most {
+func wrongUnionPage(page UnionPage, from int64, limit int, due expected, may map[string]bool) string {
+	if len(page.Entries) > limit {
 		return "too many entries"
 	}
 	for i, e := range page.Entries {
 		switch {
 		case !page.Has[sourceOf(e)]:
-			return fmt.Sprintf("%v of what is no source", e)
+			return fmt.Sprintf("%v is not of a source", e)
 		case e.Score > from, i > 0 && e.Compare(page.Entries[i-1]) >= 0:
 			return fmt.Sprintf("%v is out of order", e)
 		case e.Score < page.Floor:
@@ -402,19 +402,19 @@ func wrongUnionPage(page UnionPage, from int64, most int, due expected, may map[
 	}
 	for source := range page.Has {
 		if !may[source] {
-			return source + " is no source any more"
+			return source + " is a former source"
 		}
 	}
 	if page.Sources.Count != len(page.Has) {
 		return fmt.Sprintf("%d sources", page.Sources.Count)
 	}
 	last := page.Floor
-	if len(page.Entries) == most {
-		last = page.Entries[most-1].Score
+	if len(page.Entries) == limit {
+		last = page.Entries[limit-1].Score
 	}
 	for m := range due.sources {
 		if !page.Has[m.source] {
-			return m.source + " is a source and not there"
+			return m.source + " is a missing source"
 		}
 		for e := range due.entries {
 			if sourceOf(e) == m.source && e.Score <= from && e.Score >= last && !slices.Contains(page.Entries, e) {

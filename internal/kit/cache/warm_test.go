@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recalled is a cache of texts under any key, whose hot keys are remembered.
+// textCache returns a cache of texts under any key, whose hot keys are saved.
 func textCache(h *Client, name string, load Loader[string, string], parse func(string) (string, error)) *Cache[string, string] {
 	return New(h, Policy{Name: name}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: load, Parse: parse})
 }
@@ -29,17 +29,17 @@ func TestWarmReadsSavedHotKeys(t *testing.T) {
 		}
 		before.SaveHotKeys(t.Context())
 		if n := w.rdb.Exists(t.Context(), before.warmKey("without", before.wall())).Val(); n != 0 {
-			t.Error("remembered what nobody can parse")
+			t.Error("saved keys without Parse")
 		}
 		if left := w.rdb.PTTL(t.Context(), before.warmKey("with", before.wall())).Val(); left <= 0 || left > warmTTL {
-			t.Errorf("what was hot has %v left, want a life", left)
+			t.Errorf("got TTL %v of the saved keys, want up to two days", left)
 		}
 
 		var loaded echoLoader
 		after := w.manualClient(t, Options{LocalBytes: 1 << 20})
 		c := textCache(after.Client, "with", loaded.load, func(text string) (string, error) {
 			if text == "a}b" {
-				return "what cannot be parsed", errors.New("no such key")
+				return "invalid", errors.New("no such key")
 			}
 			return text, nil
 		})
@@ -48,7 +48,7 @@ func TestWarmReadsSavedHotKeys(t *testing.T) {
 		}
 		want := [][]string{{"plain", "", "_", "}", "_x", "店"}}
 		if diff := cmp.Diff(want, loaded.calls); diff != "" {
-			t.Error("the hottest first, those that parse", diff)
+			t.Error("hottest first, without invalid keys", diff)
 		}
 		if _, err := textCache(after.Client, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
 			t.Error("warmed without Parse", err)
@@ -60,9 +60,8 @@ func identity(text string) (string, error) { return text, nil }
 
 type echoLoader struct{ calls [][]string }
 
-// What was hot yesterday is read at a start today, however quiet it is by now and
-// whatever else is hot; what was hot the day before is not. Reading it does not make it
-// hot again.
+// Warm reads the hot keys of yesterday, however quiet today is and whatever else is hot, but
+// not those of the day before. Warming does not make keys hot.
 func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
@@ -70,7 +69,7 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 		noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 		x.wall = func() time.Time { return noon.Add(time.Duration(x.passed.Load())) }
 		c := textCache(x.Client, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
-			return new(echoLoader).load(ctx, keys) // what is read late in its life is loaded in the background, too
+			return new(echoLoader).load(ctx, keys) // keys near their expiry are refreshed concurrently
 		}, identity)
 		read := func(hour int, keys int, name string, hits int64) {
 			x.passed.Store(int64(time.Duration(hour) * time.Hour))
@@ -90,7 +89,7 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, x.hot.certain()); d != "" {
-				t.Errorf("reading ahead made something hot (-before +after)\n%s", d)
+				t.Errorf("warming made keys hot (-before +after)\n%s", d)
 			}
 			of = map[string]int{"": n}
 			kept, err := c.inside().loadWarmKeys(t.Context())
@@ -103,30 +102,30 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 			return of
 		}
 		read(0, 1, "king", 1000)
-		read(1, 1200, "many", 50) // no more than a thousand are remembered, the king among them
+		read(1, 1200, "many", 50) // a thousand are saved, among them the hottest
 		if d := cmp.Diff(map[string]int{"": 1000, "king": 1, "many": 999}, warmed()); d != "" {
-			t.Errorf("on the day itself (-want +got)\n%s", d)
+			t.Errorf("same day (-want +got)\n%s", d)
 		}
-		read(13, 1500, "other", 900) // the day after: more than a thousand others are far hotter
-		read(25, 1, "many", 1)       // one of yesterday's is read, and counts once
+		read(13, 1500, "other", 900) // the next day, with more than a thousand hotter keys
+		read(25, 1, "many", 1)       // a key of yesterday counts once
 		if d := cmp.Diff(map[string]int{"": 2000, "king": 1, "many": 999, "other": 1000}, warmed()); d != "" {
-			t.Errorf("a day later (-want +got)\n%s", d)
+			t.Errorf("one day later (-want +got)\n%s", d)
 		}
 		read(35, 0, "", 0) // 23:00 of the second day
 		if got := warmed(); got["king"] != 1 {
-			t.Errorf("at the end of the day after: %v", got)
+			t.Errorf("end of the next day: got %v", got)
 		}
 		x.passed.Store(int64(37 * time.Hour)) // the third day
 		if d := cmp.Diff(map[string]int{"": 1000, "other": 1000}, warmed()); d != "" {
 			t.Errorf("two days later (-want +got)\n%s", d)
 		}
 		if left := w.rdb.PTTL(t.Context(), x.warmKey("texts", noon)).Val(); left <= 24*time.Hour || left > warmTTL {
-			t.Errorf("a day's list has %v left", left)
+			t.Errorf("got TTL %v of a day's list", left)
 		}
 	})
 }
 
-// Of several processes, and of several times of a day, the most hits count.
+// Across processes and times of the day, the maximum counts.
 func TestSavedHitsAreTheMaximum(t *testing.T) {
 	w := miniWorld(t)
 	one, other := w.manualClient(t, Options{}), w.manualClient(t, Options{})
@@ -144,11 +143,10 @@ func TestSavedHitsAreTheMaximum(t *testing.T) {
 		step.x.SaveHotKeys(t.Context())
 	}
 	if got := w.rdb.ZScore(t.Context(), one.warmKey("texts", one.wall()), "k").Val(); got != 300 {
-		t.Errorf("it has %v hits, want 300", got)
+		t.Errorf("got %v hits, want 300", got)
 	}
 }
 
-// Keys of a moment are no use tomorrow.
 func TestEphemeralKeysAreNotSaved(t *testing.T) {
 	w := miniWorld(t)
 	x := w.manualClient(t, Options{})
@@ -157,10 +155,10 @@ func TestEphemeralKeysAreNotSaved(t *testing.T) {
 	x.hot.add(c.inside().nameOf("k"), 100)
 	x.SaveHotKeys(t.Context())
 	if n := w.rdb.Exists(t.Context(), x.warmKey("texts", x.wall())).Val(); n != 0 {
-		t.Error("it is remembered")
+		t.Error("an ephemeral key was saved")
 	}
 	if read, err := x.Warm(t.Context()); err != nil || len(read) != 0 {
-		t.Errorf("%v, %v", read, err)
+		t.Errorf("got %v, %v, want nothing", read, err)
 	}
 }
 
@@ -179,14 +177,14 @@ func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
 		x.SaveHotKeys(t.Context())
 	}
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != maxWarmKeys {
-		t.Errorf("%d keys remembered, want %d", got, maxWarmKeys)
+		t.Errorf("got %d saved keys, want %d", got, maxWarmKeys)
 	}
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts-and-more", x.wall())).Val(); got != 1 {
-		t.Errorf("%d keys of the other policy, want its own", got)
+		t.Errorf("got %d keys of the other policy, want 1", got)
 	}
 	kept := w.rdb.ZRevRange(t.Context(), x.warmKey("texts", x.wall()), 0, 0).Val()
 	if len(kept) != 1 || len(kept[0]) != 4 || kept[0][0] != '2' {
-		t.Errorf("the hottest is %q, want one of the last round", kept)
+		t.Errorf("got hottest %q, want one of the last round", kept)
 	}
 	if _, err := c.Warm(t.Context()); err != nil {
 		t.Fatal(err)
@@ -195,11 +193,11 @@ func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
 	for _, call := range texts.calls {
 		n += len(call)
 		if len(call) > 100 {
-			t.Errorf("%d keys in one step", len(call))
+			t.Errorf("got %d keys in one step, want at most 100", len(call))
 		}
 	}
 	if n != maxWarmKeys {
-		t.Errorf("%d keys read, want %d", n, maxWarmKeys)
+		t.Errorf("got %d keys read, want %d", n, maxWarmKeys)
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// wire is a bus between the hubs of a test. Each of them has a port, at which
-// what was published waits until the test delivers it.
+// wire is a bus between the clients of a test. Each client has a port that holds published
+// messages until the test delivers them.
 type wire struct {
 	mu        sync.Mutex
 	ports     []*port
 	published []eventbus.Message
-	before    func(ms []eventbus.Message) error // runs in Publish; an error of it is that of Publish
+	before    func(ms []eventbus.Message) error // runs in Publish, which returns its error
 }
 
-// port is the bus as one hub has it.
+// port is the bus of one client.
 type port struct {
 	*wire
 	handler  func(ctx context.Context, bodies [][]byte)
@@ -61,7 +61,7 @@ func (p *port) AddObserver(f eventbus.Observer) { p.observer = f }
 
 func (p *port) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 
-// take is what waits at the port, which the test may deliver in its own way.
+// drain returns the pending messages.
 func (p *port) drain() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,10 +70,10 @@ func (p *port) drain() [][]byte {
 	return waiting
 }
 
-// deliver hands over what waits, in its order.
+// deliver delivers the pending messages in order.
 func (p *port) deliver(ctx context.Context) { p.handler(ctx, p.drain()) }
 
-// words are the messages that were published so far.
+// messages returns all published messages.
 func (w *wire) messages(t *testing.T) []busMessage {
 	t.Helper()
 	w.mu.Lock()
@@ -81,7 +81,7 @@ func (w *wire) messages(t *testing.T) []busMessage {
 	messages := make([]busMessage, len(w.published))
 	for i, m := range w.published {
 		if m.Topic != Topic {
-			t.Errorf("a message of topic %q", m.Topic)
+			t.Errorf("got message of topic %q", m.Topic)
 		}
 		if err := json.Unmarshal(m.Body, &messages[i]); err != nil {
 			t.Fatal(err)
@@ -90,8 +90,7 @@ func (w *wire) messages(t *testing.T) []busMessage {
 	return messages
 }
 
-// connected is a process whose hub is on the wire. Its clocks stand still and it
-// is in sync, for as long as that lasts.
+// connected is a process on a wire. Its clocks are stopped and it starts in sync.
 type connected struct {
 	*manualClient
 	*port
@@ -109,12 +108,12 @@ func (w *world) connected(t *testing.T, on *wire, o Options) connected {
 	return x
 }
 
-// inSyncSince says that the process heard all that was said until some time ago.
+// inSyncSince reports a sync of some time ago.
 func (x connected) inSyncSince(ago time.Duration) {
 	x.observer.Synced(x.clock.zero.Add(time.Duration(x.passed.Load()) - ago))
 }
 
-// pair are two processes on one wire, each with the cache that build makes.
+// pair is two processes on one wire with the same cache.
 type pair struct {
 	world    *world
 	wire     *wire
@@ -124,8 +123,7 @@ type pair struct {
 	there    *Cache[int, row] // of two
 }
 
-// newPair has rows in the table and the same cache of them in both processes,
-// which hear of keys one by one.
+// newPair has rows in the table and one cache of them per process.
 func newPair(t *testing.T, p Policy, ids ...int) *pair {
 	t.Helper()
 	x := &pair{world: miniWorld(t), wire: new(wire), rows: newTable(ids...)}
@@ -134,8 +132,8 @@ func newPair(t *testing.T, p Policy, ids ...int) *pair {
 	return x
 }
 
-// heardRows is a cache of rows whose keys others can name, with a guard over the
-// ids of the table.
+// parsedRows returns a cache of rows with Parse and an existence filter over the ids of the
+// table.
 func parsedRows(h *Client, p Policy, rows *table) *Cache[int, row] {
 	return parsedRowsFrom(h, p, rows, rows.load)
 }
@@ -146,20 +144,20 @@ func parsedRowsFrom(h *Client, p Policy, rows *table, load Loader[int, row]) *Ca
 	})
 }
 
-// warm has each process keep these keys, and checks that it does.
+// warm stores keys locally in both processes.
 func (x *pair) warm(t *testing.T, ids ...int) {
 	t.Helper()
 	for _, c := range []*Cache[int, row]{x.here, x.there} {
 		for _, id := range ids {
 			localHit(t, c, id)
 			if !localHit(t, c, id) {
-				t.Fatalf("key %d is not kept", id)
+				t.Fatalf("key %d is not stored", id)
 			}
 		}
 	}
 }
 
-// versionOf is what a reader gets, 0 for no row.
+// versionOf returns the version that a reader gets, 0 for no row.
 func versionOf(ctx context.Context, t *testing.T, c *Cache[int, row], id int) int {
 	t.Helper()
 	r, err := c.Get(ctx, id)
@@ -169,15 +167,14 @@ func versionOf(ctx context.Context, t *testing.T, c *Cache[int, row], id int) in
 	return r.Version
 }
 
-// wantVersion is what a reader is to get.
 func wantVersion(t *testing.T, what string, c *Cache[int, row], id, want int) {
 	t.Helper()
 	if got := versionOf(t.Context(), t, c, id); got != want {
-		t.Errorf("%s: version %d, want %d", what, got, want)
+		t.Errorf("%s: got version %d, want %d", what, got, want)
 	}
 }
 
-// own lists those of the keys that a cache answers itself.
+// localKeys returns the keys with a valid local entry.
 func localKeys(t *testing.T, c *Cache[int, row], ids ...int) []int {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {

@@ -13,8 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// Each kind of message ends what it names in the other process, and no more
-// than it must.
+// Each kind of message drops its entries in the other process, and no more than necessary.
 func TestMessageDropsExactlyItsKeys(t *testing.T) {
 	many := make([]int, maxPublishedKeys+1)
 	for i := range many {
@@ -23,21 +22,21 @@ func TestMessageDropsExactlyItsKeys(t *testing.T) {
 	cases := []struct {
 		name string
 		do   func(t *testing.T, x *pair)
-		keep []int // of 1, 2 and 3, in P2
+		keep []int // of 1, 2 and 3, in process two
 	}{
 		{"Invalidate", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, 1, 3) }, []int{2}},
 		{"Put", func(t *testing.T, x *pair) { mustPut(t, x.here, x.rows.commit(2)) }, []int{1, 3}},
-		{"a Put that is an Invalidate", func(t *testing.T, x *pair) { mustPut(t, x.here, row{2, 0}) }, []int{1, 3}},
-		{"2000 keys, among them one", func(t *testing.T, x *pair) {
+		{"Put without version", func(t *testing.T, x *pair) { mustPut(t, x.here, row{2, 0}) }, []int{1, 3}},
+		{"2000 keys with one", func(t *testing.T, x *pair) {
 			mustInvalidate(t, x.here, append(slices.Clone(many[:maxPublishedKeys-1]), 1)...)
 		}, []int{2, 3}},
-		{"more than 2000 keys, none of them", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, many...) }, nil},
+		{"more than 2000 keys", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, many...) }, nil},
 		{"no key", func(t *testing.T, x *pair) { mustInvalidate(t, x.here) }, []int{1, 2, 3}},
-		{"a key that cannot be parsed", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1","one"]}`) }, nil},
-		{"a message that cannot be read", func(t *testing.T, x *pair) { x.inject(t, `from a later release`) }, nil},
-		{"a message of an unknown policy", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"other","k":["1"]}`) }, []int{1, 2, 3}},
-		{"a message of an unknown table", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","t":"other"}`) }, []int{1, 2, 3}},
-		{"a field of a later release beside known ones", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1"],"z":1}`) }, []int{2, 3}},
+		{"invalid key", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1","one"]}`) }, nil},
+		{"invalid message", func(t *testing.T, x *pair) { x.inject(t, `from a later release`) }, nil},
+		{"unknown policy", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"other","k":["1"]}`) }, []int{1, 2, 3}},
+		{"unknown table", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","t":"other"}`) }, []int{1, 2, 3}},
+		{"unknown field", func(t *testing.T, x *pair) { x.inject(t, `{"f":"x","p":"row","k":["1"],"z":1}`) }, []int{2, 3}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,12 +45,12 @@ func TestMessageDropsExactlyItsKeys(t *testing.T) {
 			test.do(t, x)
 			for _, m := range x.wire.published {
 				if len(m.Body) > 16<<10 {
-					t.Errorf("a message of %d bytes: no bus takes it", len(m.Body))
+					t.Errorf("got a message of %d bytes, want at most 16 KB", len(m.Body))
 				}
 			}
 			x.two.deliver(t.Context())
 			if diff := cmp.Diff(test.keep, localKeys(t, x.there, 1, 2, 3), equateEmpty); diff != "" {
-				t.Error("kept", diff)
+				t.Error("remaining entries", diff)
 			}
 		})
 	}
@@ -65,7 +64,7 @@ var equateEmpty = cmp.Transformer("empty", func(ids []int) string {
 	return strings.Join(texts, " ")
 })
 
-// say publishes a body as some other process would.
+// inject adds a message of another process.
 func (x *pair) inject(t *testing.T, body string) {
 	t.Helper()
 	x.wire.mu.Lock()
@@ -83,12 +82,12 @@ func TestWithoutParseAMessageDropsThePolicy(t *testing.T) {
 	mustInvalidate(t, here, 1)
 	two.deliver(t.Context())
 	if got := localKeys(t, there, 1, 2); len(got) > 0 {
-		t.Errorf("%v are kept", got)
+		t.Errorf("keys %v are still stored", got)
 	}
-	wantVersion(t, "a read after it was heard", there, 1, 2)
+	wantVersion(t, "a read after the message", there, 1, 2)
 }
 
-// A key is any text; what JSON would write as another one names no key.
+// A key is any text. A key that JSON would change cannot be named.
 func TestMessagesCarryAnyKey(t *testing.T) {
 	keys := []string{"", "_", "}", "\x00\x1f\"\\", "\xff\xfe", "<&>", strings.Repeat("長", 900), strings.Repeat("\x01", 60_000)}
 	for _, key := range keys {
@@ -113,7 +112,7 @@ func TestMessagesCarryAnyKey(t *testing.T) {
 		}
 		for _, m := range on.published {
 			if len(m.Body) > 16<<10 {
-				t.Errorf("a message of %d bytes for a key of %d", len(m.Body), len(key))
+				t.Errorf("got a message of %d bytes for a key of %d", len(m.Body), len(key))
 			}
 		}
 		two.deliver(t.Context())
@@ -123,7 +122,7 @@ func TestMessagesCarryAnyKey(t *testing.T) {
 	}
 }
 
-// Each of the keys stands in one message, in whatever way they were cut.
+// Each key is in exactly one message, however they are split.
 func TestManyKeysFitIntoMessages(t *testing.T) {
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -136,17 +135,17 @@ func TestManyKeysFitIntoMessages(t *testing.T) {
 	if err := h.publishKeys(t.Context(), "row", keys); err != nil {
 		t.Fatal(err)
 	}
-	var said []string
+	var published []string
 	for i, w := range on.messages(t) {
 		if w.From != h.id || w.Policy != "row" || len(w.Keys) == 0 {
-			t.Errorf("message %d is from %q, of policy %q, with %d keys", i, w.From, w.Policy, len(w.Keys))
+			t.Errorf("message %d: got sender %q, policy %q, %d keys", i, w.From, w.Policy, len(w.Keys))
 		}
 		if n := len(on.published[i].Body); n > 16<<10 {
-			t.Errorf("message %d has %d bytes", i, n)
+			t.Errorf("message %d: got %d bytes, want at most 16 KB", i, n)
 		}
-		said = append(said, w.Keys...)
+		published = append(published, w.Keys...)
 	}
-	if diff := cmp.Diff(keys, said); diff != "" {
+	if diff := cmp.Diff(keys, published); diff != "" {
 		t.Errorf("seed %d: %s", seed, diff)
 	}
 }
