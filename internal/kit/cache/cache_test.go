@@ -16,48 +16,47 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slow is a time that no test reaches.
+// longTime is a duration that no test reaches.
 const longTime = 5 * time.Minute
 
-var errDatabase = errors.New("the database is away")
+var errDatabase = errors.New("database unavailable")
 
-// TestCache is the behaviour on every kind of Redis. The letters are the
-// anomalies of caches in front of a database that each case excludes. A14,
-// invalidating inside the transaction, has no case: the API has no seat for a
-// transaction.
+// TestCache runs on every kind of Redis. The letters are the anomalies of database caches that
+// the case excludes. A14, an invalidation inside the transaction, has no case: the API takes
+// no transaction.
 func TestCache(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"a second read is a hit, in every process", secondReadIsAHit},
-		{"a load that an invalidation overtook is not stored (A1)", overtakenLoadIsNotStored},
-		{"a load cannot store under the lease of a later load of its process (A2)", leaseBelongsToOneLoad},
-		{"a read after an invalidation does not join an older load (A3)", readDoesNotJoinAnOlderLoad},
+		{"a second read is a hit in every process", secondReadIsAHit},
+		{"an overtaken load is not stored (A1)", overtakenLoadIsNotStored},
+		{"a lease belongs to one load (A2)", leaseBelongsToOneLoad},
+		{"a read does not join an older load (A3)", readDoesNotJoinAnOlderLoad},
 		{"two processes load a hot missing key once (A4)", hotMissingKeyIsLoadedOnce},
-		{"a load survives its reader and is stored (A5)", loadSurvivesItsReader},
-		{"one lost lease leaves the other keys of the batch alone (A6)", lostLeaseAffectsOneKey},
-		{"a lease always ends by itself (A7)", leaseEndsByItself},
-		{"an insert's invalidation clears the entry that says there is none (A8)", insertClearsTheNegativeEntry},
-		{"an absence that is not kept is asked for each time, and ended by nobody", disabledNegativeCachingLoadsEachTime},
-		{"lives lie in the spread of their policy (A9)", ttlsAreSpread},
-		{"any payload comes back as it was (A27)", payloadsRoundTrip},
+		{"a load survives its reader (A5)", loadSurvivesItsReader},
+		{"a lost lease affects one key (A6)", lostLeaseAffectsOneKey},
+		{"a lease expires (A7)", leaseEndsByItself},
+		{"an insert removes the negative entry (A8)", insertClearsTheNegativeEntry},
+		{"a disabled negative cache loads each time", disabledNegativeCachingLoadsEachTime},
+		{"TTLs are spread (A9)", ttlsAreSpread},
+		{"payloads round-trip (A27)", payloadsRoundTrip},
 		{"garbage is a miss once (A29)", garbageIsAMissOnce},
 		{"a record of another type is a miss once (A29)", otherTypeIsAMissOnce},
-		{"keys of any text have one slot for value and lease (A31)", anyTextIsAKey},
-		{"GetMany returns those found, each once", getManyReturnsThoseFound},
-		{"GetMany of more than a batch loads in one call", getManyBeyondABatch},
-		{"a value too big is served, not stored, and nobody queues for it", oversizeIsServed},
-		{"a value that JSON cannot say is served", unencodableIsServed},
-		{"a failed load is an error for its reader and hands over to the next", failedLoadHandsOver},
-		{"a failed load returns what was cached", failedLoadReturnsTheRest},
-		{"a panic of the loader is an error", panicIsAnError},
-		{"a loader that ends its goroutine is an error", goexitIsAnError},
-		{"a reader ends with its context while it waits", waitingReaderEnds},
-		{"a reader that waited long enough loads without storing", longWaitLoadsAlone},
-		{"a server that forgot the scripts is taught them", scriptsAreReloaded},
-		{"nothing is left without a life", allKeysHaveTTLs},
-		{"reads cost the round trips that they promise", roundTrips},
+		{"any text is a key with one slot (A31)", anyTextIsAKey},
+		{"GetMany returns distinct values", getManyReturnsThoseFound},
+		{"GetMany above a batch loads in one call", getManyBeyondABatch},
+		{"an oversized value is returned, not stored", oversizeIsServed},
+		{"an unencodable value is returned", unencodableIsServed},
+		{"a failed load hands over", failedLoadHandsOver},
+		{"a failed load returns the cached values", failedLoadReturnsTheRest},
+		{"a loader panic is an error", panicIsAnError},
+		{"a loader exit is an error", goexitIsAnError},
+		{"a waiting reader ends with its context", waitingReaderEnds},
+		{"a long wait ends in a load", longWaitLoadsAlone},
+		{"scripts are reloaded", scriptsAreReloaded},
+		{"all keys have TTLs", allKeysHaveTTLs},
+		{"round trips", roundTrips},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -75,10 +74,10 @@ func secondReadIsAHit(t *testing.T, w *world) {
 		}
 	}
 	if _, err := here.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("absent: %v", err)
+		t.Fatalf("absent: got %v", err)
 	}
 	if _, err := there.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("absent, second read: %v", err)
+		t.Fatalf("absent, second read: got %v", err)
 	}
 	if diff := cmp.Diff([][]int{{7}, {8}}, rows.loads()); diff != "" {
 		t.Error("loads", diff)
@@ -103,13 +102,13 @@ func overtakenLoadIsNotStored(t *testing.T, w *world) {
 	p.end <- nil
 
 	if got := receive(t, first); got.err != nil || got.row.Version != 1 {
-		t.Errorf("the overtaken reader got %v, want its own version 1", got)
+		t.Errorf("overtaken reader: got %v, want its own version 1", got)
 	}
 	if got := mustGet(t, there, 1); got.Version != 2 {
-		t.Errorf("the next reader got version %d, want 2", got.Version)
+		t.Errorf("next reader: got version %d, want 2", got.Version)
 	}
 	if got := mustGet(t, here, 1); got.Version != 2 {
-		t.Errorf("the first process then got version %d, want 2", got.Version)
+		t.Errorf("first process, second read: got version %d, want 2", got.Version)
 	}
 	if diff := cmp.Diff(Stats{Name: "row", Hits: 1, Misses: 1, Loads: 1, LoadCalls: 1, StoresRefused: 1}, here.Stats()); diff != "" {
 		t.Error(diff)
@@ -131,20 +130,20 @@ func leaseBelongsToOneLoad(t *testing.T, w *world) {
 	receive(t, first)
 
 	if n := w.rdb.Exists(t.Context(), here.inside().nameOf(1)).Val(); n != 0 {
-		t.Error("the older load stored its value under the lease of the younger one")
+		t.Error("the older load stored its value under the later lease")
 	}
 	young.end <- nil
 	if got := receive(t, second); got.err != nil || got.row.Version != 2 {
-		t.Errorf("the second reader got %v, want version 2", got)
+		t.Errorf("second reader: got %v, want version 2", got)
 	}
 	if got := mustGet(t, there, 1); got.Version != 2 {
-		t.Errorf("another process got version %d, want 2", got.Version)
+		t.Errorf("another process: got version %d, want 2", got.Version)
 	}
 	if got := here.Stats().StoresRefused; got != 1 {
-		t.Errorf("%d stores refused, want 1", got)
+		t.Errorf("got %d stores refused, want 1", got)
 	}
 	if got := len(rows.loads()); got != 2 {
-		t.Errorf("%d loads, want 2: the younger load's store must have counted", got)
+		t.Errorf("got %d loads, want 2: the later load must be stored", got)
 	}
 }
 
@@ -161,7 +160,7 @@ func readDoesNotJoinAnOlderLoad(t *testing.T, w *world) {
 	nextLoad().end <- nil
 
 	if got := receive(t, second); got.err != nil || got.row.Version != 2 {
-		t.Errorf("got %v while the older load still runs, want version 2", got)
+		t.Errorf("got %v during the older load, want version 2", got)
 	}
 	old.end <- nil
 	receive(t, first)
@@ -206,7 +205,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 	p := nextLoad()
 	leave()
 	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("the reader that left got %v, want context.Canceled", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	if p.ctx.Err() != nil {
 		t.Error("the load ended with its reader")
@@ -215,7 +214,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 		t.Error("the load has no deadline")
 	}
 	if p.ctx.Value(key{}) != "trace" {
-		t.Error("the load lost its reader's values")
+		t.Error("the load lost the values of the reader's context")
 	}
 	p.end <- nil
 	h.Wait()
@@ -254,7 +253,7 @@ func lostLeaseAffectsOneKey(t *testing.T, w *world) {
 		t.Error("loads", diff)
 	}
 	if diff := cmp.Diff(Stats{Name: "row", Hits: 3, Misses: 1, Loads: 1, LoadCalls: 1}, there.Stats()); diff != "" {
-		t.Error("nobody should have waited", diff)
+		t.Error("want no waits", diff)
 	}
 	if got := here.Stats().StoresRefused; got != 1 {
 		t.Errorf("%d stores refused, want 1", got)
@@ -268,10 +267,10 @@ func leaseEndsByItself(t *testing.T, w *world) {
 	there := cacheOf(w.process(t), rows.load, Policy{LoadTimeout: 5 * time.Second})
 
 	crashed := getLater(t.Context(), here, 1)
-	p := nextLoad() // as far as Redis can see, its process is dead from here on
+	p := nextLoad() // from here on its process looks dead to Redis
 	left := w.rdb.PTTL(t.Context(), leaseOf(here.inside().nameOf(1))).Val()
 	if left <= 0 || left > 200*time.Millisecond {
-		t.Errorf("the lease has %v left, want more than 0 and at most 200ms", left)
+		t.Errorf("got lease TTL %v, want more than 0 and at most 200ms", left)
 	}
 	if w.elapse != nil {
 		w.elapse(200 * time.Millisecond)
@@ -282,7 +281,7 @@ func leaseEndsByItself(t *testing.T, w *world) {
 	p.end <- nil
 	receive(t, crashed)
 	if got := here.Stats().StoresRefused; got != 1 {
-		t.Errorf("%d stores refused after the lease expired, want 1", got)
+		t.Errorf("got %d stores refused after the lease expired, want 1", got)
 	}
 }
 
@@ -295,7 +294,7 @@ func insertClearsTheNegativeEntry(t *testing.T, w *world) {
 		}
 	}
 	if got := there.Stats().NegativeHits; got != 1 {
-		t.Fatalf("%d negative hits, want 1: absence must have been kept", got)
+		t.Fatalf("got %d negative hits, want 1: the absence must be stored", got)
 	}
 	rows.commit(1)
 	mustInvalidate(t, here, 1)
@@ -312,14 +311,14 @@ func disabledNegativeCachingLoadsEachTime(t *testing.T, w *world) {
 			t.Fatalf("got %v, want ErrNotFound", err)
 		}
 	}
-	rows.commit(1) // nobody tells the cache
+	rows.commit(1) // without invalidation
 	for range 2 {
 		if got := mustGet(t, c, 1); got.Version != 1 {
 			t.Errorf("got %v", got)
 		}
 	}
 	if n := len(rows.loads()); n != 3 {
-		t.Errorf("%d loads, want one for each absence and one for the value", n)
+		t.Errorf("got %d loads, want one for each absence and one for the value", n)
 	}
 }
 
@@ -334,21 +333,21 @@ func ttlsAreSpread(t *testing.T, w *world) {
 	if _, err := c.GetMany(t.Context(), ids); err != nil {
 		t.Fatal(err)
 	}
-	const passed = time.Minute // since the store, far more than it took
-	lives := make(map[time.Duration]bool)
+	const elapsed = time.Minute // upper bound of the time since the store
+	ttls := make(map[time.Duration]bool)
 	for _, id := range ids {
-		most := 100 * time.Minute
+		limit := 100 * time.Minute
 		if id >= n {
-			most = 10 * time.Minute
+			limit = 10 * time.Minute
 		}
 		left := w.rdb.PTTL(t.Context(), c.inside().nameOf(id)).Val()
-		if left < most/2-passed || left > most {
-			t.Errorf("key %d has %v left, want %v to %v", id, left, most/2, most)
+		if left < limit/2-elapsed || left > limit {
+			t.Errorf("key %d: got TTL %v, want %v to %v", id, left, limit/2, limit)
 		}
-		lives[left.Truncate(time.Second)] = true
+		ttls[left.Truncate(time.Second)] = true
 	}
-	if len(lives) < n/4 {
-		t.Errorf("%d keys have only %d different lives", len(ids), len(lives))
+	if len(ttls) < n/4 {
+		t.Errorf("got only %d different TTLs of %d keys", len(ttls), len(ids))
 	}
 }
 
@@ -358,7 +357,7 @@ func payloadsRoundTrip(t *testing.T, w *world) {
 		string(slices.Repeat([]byte{magic, codecJSON}, 20)), strings.Repeat("x", 8<<10),
 	}
 	for i, text := range texts {
-		texts[i] = strings.ToValidUTF8(text, "\uFFFD") // JSON has no other text
+		texts[i] = strings.ToValidUTF8(text, "\uFFFD") // JSON has only valid UTF-8
 	}
 	h := w.process(t)
 	sameText := newCache(h, Policy{Name: "text"}, strconv.Itoa, func(_ context.Context, ks []int) (map[int]string, error) {
@@ -375,18 +374,18 @@ func payloadsRoundTrip(t *testing.T, w *world) {
 		for k, text := range texts {
 			got, err := sameText.Get(t.Context(), k)
 			if diff := cmp.Diff(text, got); err != nil || diff != "" {
-				t.Errorf("%q from the %s: %v %s", text, from, err, diff)
+				t.Errorf("%q from the %s: got %v %s", text, from, err, diff)
 			}
 		}
 		if got, err := sameNil.Get(t.Context(), 0); err != nil || got != nil {
-			t.Errorf("nil from the %s: %v, %v", from, got, err)
+			t.Errorf("nil from the %s: got %v, %v", from, got, err)
 		}
 	}
 	if got, want := sameText.Stats().Hits, int64(len(texts)); got != want {
-		t.Errorf("%d hits, want %d", got, want)
+		t.Errorf("got %d hits, want %d", got, want)
 	}
 	if got := sameNil.Stats().Hits; got != 1 {
-		t.Errorf("nil: %d hits, want 1", got)
+		t.Errorf("nil: got %d hits, want 1", got)
 	}
 }
 
@@ -441,7 +440,7 @@ func garbageIsAMissOnce(t *testing.T, w *world) {
 func otherTypeIsAMissOnce(t *testing.T, w *world) {
 	rows := newTable(1)
 	before := newCache(w.process(t), Policy{Name: "row"}, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
-		return map[int]string{1: "what the last release kept"}, nil
+		return map[int]string{1: "value of the last release"}, nil
 	})
 	if _, err := before.Get(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -485,7 +484,7 @@ func anyTextIsAKey(t *testing.T, w *world) {
 		t.Error(err)
 	}
 	if left := w.names(t); len(left) != 0 {
-		t.Errorf("left after Invalidate: %q", left)
+		t.Errorf("got keys %q after Invalidate, want none", left)
 	}
 }
 
@@ -506,7 +505,7 @@ func getManyReturnsThoseFound(t *testing.T, w *world) {
 		t.Error(diff)
 	}
 	if got, err := c.GetMany(t.Context(), nil); err != nil || len(got) != 0 {
-		t.Errorf("GetMany of nothing: %v, %v", got, err)
+		t.Errorf("GetMany without keys: got %v, %v", got, err)
 	}
 }
 
@@ -528,17 +527,17 @@ func getManyBeyondABatch(t *testing.T, w *world) {
 	}
 	mustInvalidate(t, c, ids...)
 	if left := w.names(t); len(left) != 0 {
-		t.Errorf("%d keys left after Invalidate", len(left))
+		t.Errorf("got %d keys after Invalidate, want none", len(left))
 	}
 }
 
 func oversizeIsServed(t *testing.T, w *world) {
-	const most = 1000
-	sizes := map[int]int{1: most - headerSize, 2: most - headerSize + 1}
+	const limit = 1000
+	sizes := map[int]int{1: limit - headerSize, 2: limit - headerSize + 1}
 	var mu sync.Mutex
 	hold, release := make(chan struct{}), make(chan struct{})
 	loads, holding := make(map[int]int), false
-	c := newCache(w.process(t), Policy{Name: "big", MaxBytes: most, LeaseTTL: longTime}, strconv.Itoa,
+	c := newCache(w.process(t), Policy{Name: "big", MaxBytes: limit, LeaseTTL: longTime}, strconv.Itoa,
 		func(_ context.Context, ks []int) (map[int]string, error) {
 			mu.Lock()
 			loads[ks[0]]++
@@ -556,7 +555,7 @@ func oversizeIsServed(t *testing.T, w *world) {
 	for range 2 {
 		for id, size := range sizes {
 			if got, err := c.Get(t.Context(), id); err != nil || len(got) != size {
-				t.Fatalf("%d bytes, %v, want %d", len(got), err, size)
+				t.Fatalf("got %d bytes, %v, want %d", len(got), err, size)
 			}
 		}
 	}
@@ -564,15 +563,15 @@ func oversizeIsServed(t *testing.T, w *world) {
 		t.Error("loads", diff)
 	}
 	if got := c.Stats().Oversize; got != 1 {
-		t.Errorf("%d oversize, want 1", got)
+		t.Errorf("got %d oversize, want 1", got)
 	}
 	if size := w.rdb.StrLen(t.Context(), c.inside().nameOf(2)).Val(); size != headerSize {
-		t.Errorf("%d bytes kept of a value too big, want the header", size)
+		t.Errorf("got %d stored bytes of an oversized value, want the header", size)
 	}
 
 	holding = true
 	done := make(chan error)
-	for range 2 { // the second comes when the first is loading, and does not wait for it
+	for range 2 { // the second reader comes during the first load and does not wait
 		go func() {
 			_, err := c.Get(t.Context(), 2)
 			done <- err
@@ -612,13 +611,13 @@ func failedLoadHandsOver(t *testing.T, w *world) {
 	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
 	p.end <- errDatabase
 	if got := receive(t, first); !errors.Is(got.err, errDatabase) || !strings.Contains(got.err.Error(), "load 1 keys of cache row") {
-		t.Errorf("the first reader got %v", got)
+		t.Errorf("first reader: got %v", got)
 	}
 	if got := receive(t, second); got.err != nil || got.row.Version != 1 {
-		t.Errorf("the second reader got %v", got)
+		t.Errorf("second reader: got %v", got)
 	}
 	if got := here.Stats().LoadErrors; got != 1 {
-		t.Errorf("%d load errors, want 1", got)
+		t.Errorf("got %d load errors, want 1", got)
 	}
 }
 
@@ -641,7 +640,7 @@ func failedLoadReturnsTheRest(t *testing.T, w *world) {
 
 func panicIsAnError(t *testing.T, w *world) {
 	c := cacheOf(w.process(t), func(context.Context, []int) (map[int]row, error) { panic("no such column") }, Policy{})
-	for range 2 { // the lease was given back
+	for range 2 { // the lease is released in between
 		_, err := c.Get(t.Context(), 1)
 		if err == nil || !strings.Contains(err.Error(), "panic: no such column") {
 			t.Fatalf("got %v", err)
@@ -673,7 +672,7 @@ func waitingReaderEnds(t *testing.T, w *world) {
 		t.Errorf("got %v, want context.Canceled", got)
 	}
 	if _, err := there.Get(ctx, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a read with an ended context got %v", err)
+		t.Errorf("a read with an ended context: got %v", err)
 	}
 	p.end <- nil
 	receive(t, first)
@@ -685,7 +684,7 @@ func waitingReaderEnds(t *testing.T, w *world) {
 func longWaitLoadsAlone(t *testing.T, w *world) {
 	rows := newTable(1)
 	c := cacheOf(w.process(t), rows.load, Policy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 20 * time.Millisecond})
-	if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "somebody", time.Hour).Err(); err != nil {
+	if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "a token", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if got := mustGet(t, c, 1); got.Version != 1 {
@@ -728,18 +727,18 @@ func allKeysHaveTTLs(t *testing.T, w *world) {
 	p := nextLoad()
 	names := w.names(t)
 	if len(names) != 3 || big.Version != 1 {
-		t.Errorf("keys %q, want a bare one, a negative one and a lease", names)
+		t.Errorf("got keys %q, want a bare record, a negative one and a lease", names)
 	}
 	for _, name := range names {
 		if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
-			t.Errorf("%s has no life: %v", name, left)
+			t.Errorf("%s has no TTL: %v", name, left)
 		}
 	}
 	p.end <- nil
 	receive(t, first)
 }
 
-// tally counts what a client sends.
+// commandCounter counts the commands of a client.
 type commandCounter struct {
 	mu                 sync.Mutex
 	roundTrips, single int
@@ -792,7 +791,7 @@ func roundTrips(t *testing.T, w *world) {
 		do   func() error
 		want string
 	}{
-		{"teach the scripts", func() error { _, err := c.Get(t.Context(), 1000); return err }, ""},
+		{"load the scripts", func() error { _, err := c.Get(t.Context(), 1000); return err }, ""},
 		{"100 misses", func() error { _, err := c.GetMany(t.Context(), ids); return err }, misses},
 		{"100 hits", func() error { _, err := c.GetMany(t.Context(), ids); return err }, hits},
 		{"one hit", func() error { _, err := c.Get(t.Context(), 7); return err }, "1 round trips, 1 of a single command"},
@@ -804,7 +803,7 @@ func roundTrips(t *testing.T, w *world) {
 			t.Fatal(step.name, err)
 		}
 		if got := sent.reset(); step.want != "" && got != step.want {
-			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+			t.Errorf("%s: got %s, want %s", step.name, got, step.want)
 		}
 	}
 	if diff := cmp.Diff([][]int{{1000}, ids}, rows.loads()); diff != "" {

@@ -19,46 +19,46 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestUnion is the behaviour on every kind of Redis. A feed reads as "B/4 A/3, all", the source
-// and the score of each entry, or as "B/4 A/3, from 3": that is all from the score 3 on.
+// TestUnion runs on every kind of Redis. The text "B/4 A/3, all" is a whole feed, with source
+// and score of each entry; "B/4 A/3, from 3" is complete from score 3 on.
 func TestUnion(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"a page shows entries of sources alone", unionShowsItsSources},
-		{"a page begins at a score and ends after so many", unionPagesBeginAndEnd},
-		{"a page passes over more than it reads at a time", unionPassesOverMany},
-		{"a source that left is passed over, and brings what was missed when it comes back", unionSourceComesBack},
-		{"a source that joins brings its older entries", unionSourceJoins},
-		{"scores of sources count as numbers up to 2^53", unionSourceScores},
-		{"a source with more entries than fit makes the union go on", unionJoinCuts},
-		{"a full union holds down to its oldest entry", unionFullAtOnce},
+		{"a page has entries of sources only", unionShowsItsSources},
+		{"pages have a start and a limit", unionPagesBeginAndEnd},
+		{"a page skips many entries", unionPassesOverMany},
+		{"a source leaves and returns", unionSourceComesBack},
+		{"a new source brings its older entries", unionSourceJoins},
+		{"source scores are numbers up to 2^53", unionSourceScores},
+		{"a large new source truncates the union", unionJoinCuts},
+		{"a full union ends at its oldest entry", unionFullAtOnce},
 		{"the floor holds after joins and pushes", unionFloorHolds},
-		{"a join larger than a batch arrives whole", unionLargeJoin},
-		{"a newest source that left untold does not stop its readers", unionNewestSourceLeft},
-		{"a join brings those along who are not told of yet", unionJoinsEarly},
-		{"sources that are not kept are loaded once", unionSourcesAreNotStored},
-		{"two answers say the same of sources only if they are the same", unionSourceSets},
-		{"a load that a push overtook is not stored (A1)", unionOvertakenLoad},
-		{"a join that another overtook changes nothing", unionOvertakenJoin},
-		{"a join does not bring a lost union back", unionJoinOfWhatIsLost},
-		{"a busy load is not waited for", unionBusy},
-		{"what is lost, alone or with others, is loaded anew", unionReloadsLostKeys},
-		{"what is of another kind is loaded anew", unionForeignKeys},
-		{"a window of sources that is not whole is no answer", unionSourcesCutOff},
-		{"names are answered", unionNames},
-		{"any name of a source comes back as it was (A27)", unionAnySource},
-		{"lives of all keys are given and renewed (A7)", unionKeysHaveTTLs},
+		{"a join larger than a batch", unionLargeJoin},
+		{"an unannounced leaving stops no reader", unionNewestSourceLeft},
+		{"a join includes unannounced sources", unionJoinsEarly},
+		{"unstored sources are loaded once", unionSourcesAreNotStored},
+		{"source sets identify the sources", unionSourceSets},
+		{"an overtaken load is not stored (A1)", unionOvertakenLoad},
+		{"an overtaken join changes nothing", unionOvertakenJoin},
+		{"a join does not restore a lost union", unionJoinOfWhatIsLost},
+		{"readers do not wait for a load", unionBusy},
+		{"lost keys are reloaded", unionReloadsLostKeys},
+		{"foreign keys are reloaded", unionForeignKeys},
+		{"a partial window of sources is unknown", unionSourcesCutOff},
+		{"names are looked up", unionNames},
+		{"source names round-trip (A27)", unionAnySource},
+		{"all keys have TTLs (A7)", unionKeysHaveTTLs},
 		{"a warm page costs one round trip", unionRoundTrips},
-		{"a server that forgot the scripts is taught them", unionScriptsAreReloaded},
-		{"a failed load is an error and hands its lease back", unionFailedLoad},
-		{"a failed join is an error and leaves what is there", unionFailedJoin},
+		{"scripts are reloaded", unionScriptsAreReloaded},
+		{"a failed load releases its lease", unionFailedLoad},
+		{"a failed join leaves the union", unionFailedJoin},
 		{"a failed load of sources is an error", unionFailedSources},
-		{"what cannot be kept is an error", unionRejectsInvalidLoads},
-		{"a reader that leaves after the first look leaves no lease", unionReaderLeavesEarly},
-		{"a load survives its reader and is stored (A5)", unionReaderLeavesALoad},
-		{"a lease that is asked for twice is granted twice", unionRepeatsCommands},
+		{"invalid loads are errors", unionRejectsInvalidLoads},
+		{"a cancelled reader leaves no lease", unionReaderLeavesEarly},
+		{"a load survives its reader (A5)", unionReaderLeavesALoad},
+		{"repeated commands are idempotent", unionRepeatsCommands},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -67,8 +67,8 @@ func TestUnion(t *testing.T) {
 	})
 }
 
-// authors stands for the tables of a database: whom each user follows since when, and what
-// each author wrote. Scores of both grow.
+// authors stands for database tables: the follows of each user with their scores, and the
+// entries of each author. Scores of both increase.
 type authors struct {
 	mu      sync.Mutex
 	joined  int64
@@ -94,7 +94,8 @@ func (a *authors) join(user int, sources ...string) {
 	}
 }
 
-// leave commits that a user follows a source no more, and returns what is then to be removed.
+// leave commits that a user unfollows a source, and returns its entry in the window of
+// sources.
 func (a *authors) leave(user int, source string) Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +104,7 @@ func (a *authors) leave(user int, source string) Entry {
 	return e
 }
 
-// write commits one entry for each of these, whose scores are one more than the last.
+// write commits one entry per source, with increasing scores.
 func (a *authors) write(sources ...string) []Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +140,7 @@ func (a *authors) load(_ context.Context, user int, above int64, limit int) ([]E
 	return found, newest, nil
 }
 
-// list is a WindowLoader of the sources.
+// list is the WindowLoader of the sources.
 func (a *authors) list(_ context.Context, users []int, limit int) (map[int][]Entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,19 +157,19 @@ func (a *authors) list(_ context.Context, users []int, limit int) (map[int][]Ent
 	return found, nil
 }
 
-// wantCalls compares how often the two loaders were called, and forgets it.
+// wantCalls compares the calls of both loaders since the last check.
 func (a *authors) wantCalls(t *testing.T, what string, unions, lists int) {
 	t.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.unions != unions || a.lists != lists {
-		t.Errorf("%s: %d loads of unions and %d of sources, want %d and %d", what, a.unions, a.lists, unions, lists)
+		t.Errorf("%s: got %d loads of unions and %d of sources, want %d and %d", what, a.unions, a.lists, unions, lists)
 	}
 	a.unions, a.lists = 0, 0
 }
 
-// pausing is a loader of which the first calls, that many, read the truth and then wait for
-// their end, and a function that waits for the next such call.
+// pausing returns a loader whose first calls read the tables and then pause, and a function
+// that waits for the next such call.
 func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() paused) {
 	calls, over := make(chan paused), t.Context()
 	var n atomic.Int64
@@ -193,14 +194,14 @@ func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() p
 	return load, func() paused { return receive(t, calls) }
 }
 
-// feeds is the unions and their sources as one process has them.
+// feeds is the unions and their sources in one process.
 type feeds struct {
 	*Union[int]
 	client *Client
 	truth  *authors
 }
 
-// feedsOf builds feeds whose times are so long that nothing expires unless the test says so.
+// feedsOf returns feeds in which nothing expires unless the test says so.
 func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
 	p.Name = "feed:in"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
@@ -209,20 +210,20 @@ func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feed
 	return &feeds{Union: NewUnion(h, p, sources, load), client: h, truth: a}
 }
 
-// follow is a user who follows some sources, told.
+// follow commits and announces that a user follows some sources.
 func (f *feeds) follow(t *testing.T, user int, sources ...string) {
 	t.Helper()
 	f.truth.join(user, sources...)
 	must(t, f.sources.Invalidate(t.Context(), user))
 }
 
-// unfollow is a user who follows a source no more, told.
+// unfollow commits and announces that a user unfollows a source.
 func (f *feeds) unfollow(t *testing.T, user int, source string) {
 	t.Helper()
 	must(t, f.sources.RemoveExactly(t.Context(), user, f.truth.leave(user, source)))
 }
 
-// publish is a new entry of each of these, pushed to those who follow it.
+// publish commits new entries and pushes them to the followers.
 func (f *feeds) publish(t *testing.T, sources ...string) {
 	t.Helper()
 	for _, e := range f.truth.write(sources...) {
@@ -230,7 +231,7 @@ func (f *feeds) publish(t *testing.T, sources ...string) {
 	}
 }
 
-// push tells those of an entry who follow its source now.
+// push adds an entry to the unions of the current followers.
 func (f *feeds) push(t *testing.T, e Entry) {
 	t.Helper()
 	fresh := make(map[int][]Entry)
@@ -244,7 +245,7 @@ func (f *feeds) push(t *testing.T, e Entry) {
 	must(t, f.Window().AddEach(t.Context(), fresh))
 }
 
-// unionKeys are those of a union and of its window of sources.
+// unionKeys are the keys of a union and its window of sources.
 type unionKeys struct{ window, lease, seen, sources string }
 
 func (f *feeds) keys(user int) unionKeys {
@@ -252,7 +253,7 @@ func (f *feeds) keys(user int) unionKeys {
 	return unionKeys{name, leaseOf(name), name + ":s", f.sources.nameOf(user)}
 }
 
-// describe writes a page as the cases do.
+// describe returns a page in the format of the cases.
 func (p UnionPage) describe() string {
 	if !p.Known {
 		return "unknown"
@@ -303,7 +304,7 @@ func unionPageLater(ctx context.Context, f *feeds, user int) <-chan unionOutcome
 	return done
 }
 
-// there says how many of these keys Redis has.
+// countKeys returns how many of these keys exist.
 func (w *world) countKeys(t *testing.T, names ...string) (n int64) {
 	t.Helper()
 	for _, name := range names {
@@ -324,24 +325,24 @@ func (w *world) drop(t *testing.T, names ...string) {
 func unionShowsItsSources(t *testing.T, w *world) {
 	a := newAuthors()
 	here, there := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
-	wantFeed(t, "nobody is followed", here, 1, ", all")
+	wantFeed(t, "no source", here, 1, ", all")
 	a.join(2, "Z") // another user
 	here.follow(t, 1, "A", "B")
 	a.write("A", "Z", "B", "A")
 	must(t, here.Invalidate(t.Context(), 1))
 	for _, f := range []*feeds{here, here, there} {
 		wantFeed(t, "loaded", f, 1, "A/4 B/3 A/1, all")
-		wantFeed(t, "of another", f, 2, "Z/2, all")
+		wantFeed(t, "another user", f, 2, "Z/2, all")
 	}
 	there.publish(t, "B", "Z")
-	must(t, there.Window().Add(t.Context(), 1, UnionEntry("Z", "6", 6), UnionEntry("A1", "6", 6))) // an author who is none
+	must(t, there.Window().Add(t.Context(), 1, UnionEntry("Z", "6", 6), UnionEntry("A1", "6", 6))) // not a source
 	for _, f := range []*feeds{here, there} {
 		wantFeed(t, "pushed", f, 1, "B/5 A/4 B/3 A/1, all")
-		wantFeed(t, "pushed to another", f, 2, "Z/6 Z/2, all")
+		wantFeed(t, "pushed to another user", f, 2, "Z/6 Z/2, all")
 	}
-	a.wantCalls(t, "all in all", 3, 3)
+	a.wantCalls(t, "total", 3, 3)
 	if got := here.Window().Stats(); got.Hits != 4 || got.Misses != 3 {
-		t.Errorf("%d hits and %d misses, want 4 and 3: a page counts once", got.Hits, got.Misses)
+		t.Errorf("got %d hits and %d misses, want 4 and 3: a page counts once", got.Hits, got.Misses)
 	}
 }
 
@@ -352,7 +353,7 @@ func unionPagesBeginAndEnd(t *testing.T, w *world) {
 	whole, cut := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 3})
 	tests := []struct {
 		from       int64
-		most       int
+		limit      int
 		whole, cut string
 	}{
 		{maxUnionScore, 1, "B/6, all", "B/6, from 4"},
@@ -370,8 +371,8 @@ func unionPagesBeginAndEnd(t *testing.T, w *world) {
 	} {
 		must(t, f.Invalidate(t.Context(), 1))
 		for i, test := range tests {
-			if got := f.mustPage(t, 1, test.from, test.most).describe(); got != want(i) {
-				t.Errorf("%d from %d: %q, want %q", test.most, test.from, got, want(i))
+			if got := f.mustPage(t, 1, test.from, test.limit).describe(); got != want(i) {
+				t.Errorf("%d from %d: got %q, want %q", test.limit, test.from, got, want(i))
 			}
 		}
 	}
@@ -389,15 +390,15 @@ func unionPassesOverMany(t *testing.T, w *world) {
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
 	f.mustPage(t, 1, maxUnionScore, 1)
 	f.unfollow(t, 1, "B")
-	for most, want := range map[int]string{
+	for limit, want := range map[int]string{
 		1: "A/1254, all", 2: "A/1254 A/703, all", 3: "A/1254 A/703 A/2, all",
 		4: "A/1254 A/703 A/2 A/1, all", 2000: "A/1254 A/703 A/2 A/1, all",
 	} {
-		if got := f.mustPage(t, 1, maxUnionScore, most).describe(); got != want {
-			t.Errorf("most %d: %q, want %q", most, got, want)
+		if got := f.mustPage(t, 1, maxUnionScore, limit).describe(); got != want {
+			t.Errorf("limit %d: got %q, want %q", limit, got, want)
 		}
 	}
-	a.wantCalls(t, "all in all", 1, 1)
+	a.wantCalls(t, "total", 1, 1)
 }
 
 func unionSourceComesBack(t *testing.T, w *world) {
@@ -407,20 +408,20 @@ func unionSourceComesBack(t *testing.T, w *world) {
 	here.publish(t, "A", "B")
 	wantFeed(t, "at first", here, 1, "B/2 A/1, all")
 	there.unfollow(t, 1, "A")
-	here.publish(t, "A", "B") // A's is not pushed
+	here.publish(t, "A", "B") // the entry of A is not pushed
 	wantFeed(t, "A left", here, 1, "B/4 B/2, all")
-	a.wantCalls(t, "with A passed over", 1, 1)
+	a.wantCalls(t, "with A skipped", 1, 1)
 
 	here.follow(t, 1, "A")
-	wantFeed(t, "A came back", there, 1, "B/4 A/3 B/2 A/1, all")
+	wantFeed(t, "A returned", there, 1, "B/4 A/3 B/2 A/1, all")
 	a.wantCalls(t, "with A again", 1, 1)
 
 	old := a.leave(1, "B")
 	a.write("B")
-	here.follow(t, 1, "B") // before its leaving is told
-	wantFeed(t, "B came back", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
+	here.follow(t, 1, "B") // before its leaving is announced
+	wantFeed(t, "B returned", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
 	must(t, there.sources.RemoveExactly(t.Context(), 1, old))
-	wantFeed(t, "the leaving told late", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
+	wantFeed(t, "late announcement", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
 }
 
 func unionSourceJoins(t *testing.T, w *world) {
@@ -430,12 +431,12 @@ func unionSourceJoins(t *testing.T, w *world) {
 	here.publish(t, "A", "B", "A", "B", "C")
 	wantFeed(t, "A alone", here, 1, "A/3 A/1, all")
 	there.follow(t, 1, "B")
-	there.publish(t, "B") // pushed before its source was read
+	there.publish(t, "B") // pushed before the sources are loaded
 	wantFeed(t, "B joined", here, 1, "B/6 B/4 A/3 B/2 A/1, all")
 	there.follow(t, 1, "C", "D")
 	there.unfollow(t, 1, "D")
-	wantFeed(t, "C joined, D came and went", there, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
-	a.wantCalls(t, "all in all", 3, 3)
+	wantFeed(t, "C joined, D joined and left", there, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
+	a.wantCalls(t, "total", 3, 3)
 	for _, f := range []*feeds{here, there} {
 		wantFeed(t, "at the end", f, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
 	}
@@ -455,7 +456,7 @@ func unionSourceScores(t *testing.T, w *world) {
 		wantFeed(t, fmt.Sprint("two after ", last), f, 1, "B/2 A/1, all")
 		a.wantCalls(t, fmt.Sprint("after ", last), 2, 2)
 		if got, want := f.mustPage(t, 1, maxUnionScore, 1).Sources, (SourceSet{last + 2, 2}); got != want {
-			t.Errorf("%+v, want %+v", got, want)
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 }
@@ -463,12 +464,12 @@ func unionSourceScores(t *testing.T, w *world) {
 func unionJoinCuts(t *testing.T, w *world) {
 	tests := []struct {
 		name   string
-		before []string // written, of A that is followed, or of B that joins
+		before []string // entries, of A that is followed, or of B that joins
 		want   string
 	}{
 		{"fewer than fit", []string{"A", "B", "B"}, "B/3 B/2 A/1, all"},
 		{"as many as fit", []string{"A", "B", "B", "B"}, "B/4 B/3 B/2 A/1, all"},
-		{"one more, all but one new", []string{"A", "B", "B", "B", "B"}, "B/5 B/4 B/3 B/2, from 2"},
+		{"one more, mostly new", []string{"A", "B", "B", "B", "B"}, "B/5 B/4 B/3 B/2, from 2"},
 		{"many more", []string{"A", "B", "B", "B", "B", "B", "B"}, "B/7 B/6 B/5 B/4, from 4"},
 		{"older ones", []string{"B", "B", "B", "A", "A"}, "A/5 A/4 B/3 B/2, from 2"},
 		{"as many as fit into an empty one", []string{"B", "B", "B", "B"}, "B/4 B/3 B/2 B/1, all"},
@@ -510,19 +511,19 @@ func unionFloorHolds(t *testing.T, w *world) {
 	late := UnionEntry("A", "2", 2)
 	a.write("A", "A", "B", "A", "B", "A", "A", "C") // 1 to 8
 	wantFeed(t, "loaded", f, 1, "A/7 A/6 A/4 A/2, from 2")
-	f.follow(t, 1, "B") // has 3 and 5; the floor rises by what has no place any more
+	f.follow(t, 1, "B") // has 3 and 5; the floor rises above the trimmed entries
 	wantFeed(t, "B joined", f, 1, "A/7 A/6 B/5 A/4, from 4")
-	f.push(t, late) // once more, from below the floor
-	wantFeed(t, "an old entry pushed late", f, 1, "A/7 A/6 B/5 A/4, from 4")
+	f.push(t, late) // repeated, from below the floor
+	wantFeed(t, "late push", f, 1, "A/7 A/6 B/5 A/4, from 4")
 	f.unfollow(t, 1, "A")
-	wantFeed(t, "A left", f, 1, "B/5, from 4") // B/3 is below
+	wantFeed(t, "A left", f, 1, "B/5, from 4") // B/3 is below the floor
 	f.publish(t, "B")
 	wantFeed(t, "one pushed", f, 1, "B/9 B/5, from 5")
 	f.follow(t, 1, "C") // 8 is above the floor
 	wantFeed(t, "C joined", f, 1, "B/9 C/8, from 6")
 	f.follow(t, 1, "A")
-	wantFeed(t, "A came back", f, 1, "B/9 C/8 A/7 A/6, from 6")
-	a.wantCalls(t, "all in all", 4, 4)
+	wantFeed(t, "A returned", f, 1, "B/9 C/8 A/7 A/6, from 6")
+	a.wantCalls(t, "total", 4, 4)
 }
 
 func unionLargeJoin(t *testing.T, w *world) {
@@ -535,7 +536,7 @@ func unionLargeJoin(t *testing.T, w *world) {
 	f.follow(t, 1, "B")
 	page := f.mustPage(t, 1, maxUnionScore, size+10)
 	if !page.Known || page.Floor != 11 {
-		t.Fatalf("known %v from %d, want true from 11", page.Known, page.Floor)
+		t.Fatalf("got known %v from %d, want true from 11", page.Known, page.Floor)
 	}
 	if diff := cmp.Diff(a.entries[:size], page.Entries); diff != "" {
 		t.Error(diff)
@@ -549,13 +550,13 @@ func unionNewestSourceLeft(t *testing.T, w *world) {
 	a.write("A", "B")
 	_, err := f.sources.Has(t.Context(), 1, nil)
 	must(t, err)
-	gone := a.leave(1, "B") // its telling is on its way
+	left := a.leave(1, "B") // not announced yet
 	wantFeed(t, "loaded", f, 1, "A/1, all")
 	wantFeed(t, "again", f, 1, "A/1, all")
-	a.wantCalls(t, "loaded", 2, 1) // what was joined is asked for once
-	must(t, f.sources.RemoveExactly(t.Context(), 1, gone))
+	a.wantCalls(t, "loaded", 2, 1) // joined entries are loaded once
+	must(t, f.sources.RemoveExactly(t.Context(), 1, left))
 	f.follow(t, 1, "B")
-	wantFeed(t, "it came back", f, 1, "B/2 A/1, all")
+	wantFeed(t, "it returned", f, 1, "B/2 A/1, all")
 }
 
 func unionJoinsEarly(t *testing.T, w *world) {
@@ -567,12 +568,12 @@ func unionJoinsEarly(t *testing.T, w *world) {
 	f.follow(t, 1, "B")
 	_, err := f.sources.Has(t.Context(), 1, nil)
 	must(t, err)
-	a.join(1, "C") // its telling is on its way
+	a.join(1, "C") // not announced yet
 	wantFeed(t, "B joined", f, 1, "B/2 A/1, all")
 	a.wantCalls(t, "B joined", 2, 2)
 	must(t, f.sources.Invalidate(t.Context(), 1))
-	wantFeed(t, "C is told", f, 1, "C/3 B/2 A/1, all")
-	a.wantCalls(t, "C is told", 0, 1)
+	wantFeed(t, "C is announced", f, 1, "C/3 B/2 A/1, all")
+	a.wantCalls(t, "C is announced", 0, 1)
 }
 
 func unionSourcesAreNotStored(t *testing.T, w *world) {
@@ -605,18 +606,18 @@ func unionSourceSets(t *testing.T, w *world) {
 	for i, step := range steps {
 		step.do()
 		if got := f.mustPage(t, 1, maxUnionScore, 1).Sources; got != step.want {
-			t.Errorf("step %d: %+v, want %+v", i, got, step.want)
+			t.Errorf("step %d: got %+v, want %+v", i, got, step.want)
 		}
 	}
 }
 
-// The load reads the truth, then an entry is written and pushed, then the load ends. Each
-// key may have been lost before.
+// A load reads the tables, then an entry is written and pushed, then the load ends. Each key
+// may have been lost before.
 func unionOvertakenLoad(t *testing.T, w *world) {
 	lost := map[string]func(k unionKeys) []string{
-		"nothing was there":     func(k unionKeys) []string { return []string{k.window, k.seen} },
-		"the window was lost":   func(k unionKeys) []string { return []string{k.window} },
-		"its newest source was": func(k unionKeys) []string { return []string{k.seen} },
+		"no union":           func(k unionKeys) []string { return []string{k.window, k.seen} },
+		"window lost":        func(k unionKeys) []string { return []string{k.window} },
+		"newest source lost": func(k unionKeys) []string { return []string{k.seen} },
 	}
 	for name, lose := range lost {
 		a := newAuthors()
@@ -631,15 +632,15 @@ func unionOvertakenLoad(t *testing.T, w *world) {
 		reader := unionPageLater(t.Context(), here, 1)
 		p := nextLoad()
 		there.publish(t, "A")
-		p.end <- nil // its reader begins anew
+		p.end <- nil // its reader reads again
 		got := receive(t, reader)
 		must(t, got.err)
 		if got, want := got.page.describe(), "A/2 A/1, all"; got != want {
-			t.Errorf("%s: the overtaken reader got %q, want %q", name, got, want)
+			t.Errorf("%s: overtaken reader: got %q, want %q", name, got, want)
 		}
 		wantFeed(t, name+", the next reader", there, 1, "A/2 A/1, all")
 		if got := here.Window().Stats().StoresRefused; got != 1 {
-			t.Errorf("%s: %d stores refused, want 1", name, got)
+			t.Errorf("%s: got %d stores refused, want 1", name, got)
 		}
 	}
 }
@@ -661,7 +662,7 @@ func unionOvertakenJoin(t *testing.T, w *world) {
 	got := receive(t, reader)
 	must(t, got.err)
 	if got, want := got.page.describe(), "C/3 B/2 A/1, all"; got != want {
-		t.Errorf("the overtaken reader got %q, want %q", got, want)
+		t.Errorf("overtaken reader: got %q, want %q", got, want)
 	}
 	wantFeed(t, "afterwards", there, 1, "C/3 B/2 A/1, all")
 	a.wantCalls(t, "the overtaken join", 0, 0)
@@ -687,7 +688,7 @@ func unionJoinOfWhatIsLost(t *testing.T, w *world) {
 		p.end <- nil
 		p = nextLoad() // of all
 		if n := w.countKeys(t, k.window, k.seen); n != 0 {
-			t.Errorf("%s: %d of window and newest source are there without a load", name, n)
+			t.Errorf("%s: got %d keys without a load, want none", name, n)
 		}
 		p.end <- nil
 		must(t, receive(t, reader).err)
@@ -705,7 +706,7 @@ func unionBusy(t *testing.T, w *world) {
 	reader := unionPageLater(t.Context(), here, 1)
 	p := nextLoad()
 	wantFeed(t, "while another loads", there, 1, "unknown")
-	wantFeed(t, "once more", there, 1, "unknown")
+	wantFeed(t, "again", there, 1, "unknown")
 	a.wantCalls(t, "busy", 1, 1)
 	p.end <- nil
 	must(t, receive(t, reader).err)
@@ -743,7 +744,7 @@ func unionReloadsLostKeys(t *testing.T, w *world) {
 		a.wantCalls(t, test.name+" is lost, then B wrote", test.unions, test.lists)
 	}
 	if n := w.countKeys(t, k.lease); n != 0 {
-		t.Error("a lease is left")
+		t.Error("a lease remains")
 	}
 }
 
@@ -776,7 +777,7 @@ func unionForeignKeys(t *testing.T, w *world) {
 		}
 	}
 	if got := f.Window().Stats().RedisErrors; got != 0 {
-		t.Errorf("%d errors of Redis, want none", got)
+		t.Errorf("got %d Redis errors, want none", got)
 	}
 }
 
@@ -789,7 +790,7 @@ func unionSourcesCutOff(t *testing.T, w *world) {
 	f.follow(t, 1, "H")
 	a.wantCalls(t, "seven", 1, 1)
 	wantFeed(t, "eight of eight", f, 1, "unknown")
-	wantFeed(t, "once more", f, 1, "unknown")
+	wantFeed(t, "again", f, 1, "unknown")
 	a.wantCalls(t, "eight", 0, 1)
 	f.unfollow(t, 1, "B")
 	must(t, f.sources.Invalidate(t.Context(), 1))
@@ -818,10 +819,10 @@ func unionNames(t *testing.T, w *world) {
 		{"many", many, map[string]bool{"A": true, "C": true}},
 	}
 	for _, test := range tests {
-		for most, want := range []string{", all", "A/3, all", "A/3 C/2, all"} {
-			page := f.mustPage(t, 1, maxUnionScore, most, test.names...)
+		for limit, want := range []string{", all", "A/3, all", "A/3 C/2, all"} {
+			page := f.mustPage(t, 1, maxUnionScore, limit, test.names...)
 			if diff := cmp.Diff(test.want, page.Has); diff != "" || page.describe() != want {
-				t.Errorf("%s: %q, want %q %s", test.name, page.describe(), want, diff)
+				t.Errorf("%s: got %q, want %q %s", test.name, page.describe(), want, diff)
 			}
 		}
 	}
@@ -838,12 +839,12 @@ func unionAnySource(t *testing.T, w *world) {
 		f.publish(t, source)
 		wantFeed(t, "pushed", f, 1, source+"/2 "+source+"/1, all")
 		if got := f.mustPage(t, 1, maxUnionScore, 1, source); !got.Has[source] {
-			t.Errorf("%q is no source", source)
+			t.Errorf("%q is missing in Has", source)
 		}
 		must(t, f.Window().Add(t.Context(), 1, UnionEntry("a/b", "3", 3), UnionEntry("a", "b/4", 4)))
 		f.follow(t, 1, "a")
 		if got := f.mustPage(t, 1, maxUnionScore, 1).Entries; len(got) != 1 || got[0] != UnionEntry("a", "b/4", 4) {
-			t.Errorf("an item with a slash: %v", got)
+			t.Errorf("item with a slash: got %v", got)
 		}
 	}
 }
@@ -860,27 +861,27 @@ func unionKeysHaveTTLs(t *testing.T, w *world) {
 	reader := unionPageLater(t.Context(), here, 1)
 	p := nextLoad()
 	if got := left(k.lease); got <= 0 || got > time.Minute {
-		t.Errorf("the lease has %v left, want more than 0 and at most a minute", got)
+		t.Errorf("got lease TTL %v, want more than 0 and at most a minute", got)
 	}
 	p.end <- nil
 	must(t, receive(t, reader).err)
 	f.follow(t, 1, "B") // a join
 	f.mustPage(t, 1, maxUnionScore, 1)
 	if diff := cmp.Diff(3, len(w.names(t))); diff != "" {
-		t.Errorf("keys %q, want three", w.names(t))
+		t.Errorf("got keys %q, want three", w.names(t))
 	}
 	full := map[string]time.Duration{k.window: life, k.seen: life, k.sources: 2 * life}
 	for name, full := range full {
 		if got := left(name); got < full*8/10 || got > full {
-			t.Errorf("%s has %v left of %v", name, got, full)
+			t.Errorf("%s: got TTL %v, want at most %v", name, got, full)
 		}
 	}
 	tests := []struct {
 		name    string
-		old     []string // have half of their lives left
+		old     []string // with half of their TTL
 		renewed []string
 	}{
-		{"nothing is old", nil, nil},
+		{"none", nil, nil},
 		{"the window", []string{k.window}, []string{k.window, k.seen}},
 		{"its newest source", []string{k.seen}, []string{k.window, k.seen}},
 		{"the sources", []string{k.sources}, []string{k.sources}},
@@ -889,7 +890,7 @@ func unionKeysHaveTTLs(t *testing.T, w *world) {
 	for _, test := range tests {
 		set := make(map[string]time.Duration)
 		for name, full := range full {
-			set[name] = full * 76 / 100 // just above what is renewed
+			set[name] = full * 76 / 100 // just above the renewal limit
 			if slices.Contains(test.old, name) {
 				set[name] = full / 2
 			}
@@ -898,7 +899,7 @@ func unionKeysHaveTTLs(t *testing.T, w *world) {
 		f.mustPage(t, 1, maxUnionScore, 1)
 		for name, full := range full {
 			if got, want := left(name) > set[name], slices.Contains(test.renewed, name); got != want || left(name) > full {
-				t.Errorf("%s is old: %s is renewed: %v, want %v", test.name, name, got, want)
+				t.Errorf("%s is old: got %s renewed %v, want %v", test.name, name, got, want)
 			}
 		}
 	}
@@ -906,7 +907,7 @@ func unionKeysHaveTTLs(t *testing.T, w *world) {
 	f.publish(t, "A")
 	for _, name := range w.names(t) {
 		if left(name) <= 0 {
-			t.Errorf("%s has no life", name)
+			t.Errorf("%s has no TTL", name)
 		}
 	}
 }
@@ -923,22 +924,22 @@ func unionRoundTrips(t *testing.T, w *world) {
 		do   func()
 		want int
 	}{
-		{"teach loading", page, 0},
-		{"teach joining", func() { f.follow(t, 1, "B"); page() }, 0},
-		{"teach removing and adding", func() { f.unfollow(t, 1, "B"); f.publish(t, "A") }, 0},
+		{"first load", page, 0},
+		{"first join", func() { f.follow(t, 1, "B"); page() }, 0},
+		{"first changes", func() { f.unfollow(t, 1, "B"); f.publish(t, "A") }, 0},
 		{"a page", page, 1},
-		{"a page of much", func() { f.mustPage(t, 1, maxUnionScore, 5000, make([]string, 3000)...) }, 1},
-		{"forgetting", func() { must(t, f.Invalidate(t.Context(), 1)) }, 1},
+		{"a large page", func() { f.mustPage(t, 1, maxUnionScore, 5000, make([]string, 3000)...) }, 1},
+		{"invalidating", func() { must(t, f.Invalidate(t.Context(), 1)) }, 1},
 		{"a load", page, 4},
-		{"a source that joins", func() { f.follow(t, 1, "B") }, 1},
-		{"loading the sources and joining", page, 7}, // a look, the sources in three, a look, the join, a look
+		{"a new source", func() { f.follow(t, 1, "B") }, 1},
+		{"loading the sources and joining", page, 7}, // a read, the sources in three, a read, the join, a read
 	}
 	for _, step := range steps {
 		step.do()
 		got := sent.roundTrips
 		sent.reset()
 		if step.want != 0 && got != step.want {
-			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
+			t.Errorf("%s: got %d round trips, want %d", step.name, got, step.want)
 		}
 	}
 }
@@ -958,7 +959,7 @@ func unionScriptsAreReloaded(t *testing.T, w *world) {
 		must(t, w.admin(t).ScriptFlush(t.Context()).Err())
 		step()
 	}
-	a.wantCalls(t, "all in all", 2, 2)
+	a.wantCalls(t, "total", 2, 2)
 }
 
 func unionFailedLoad(t *testing.T, w *world) {
@@ -978,17 +979,17 @@ func unionFailedLoad(t *testing.T, w *world) {
 		w.drop(t, k.lease)
 		page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil)
 		if err == nil || page.Known || !strings.Contains(err.Error(), "feed:in") {
-			t.Errorf("%s: %+v, %v", name, page, err)
+			t.Errorf("%s: got %+v, %v", name, page, err)
 		}
 		if name == "an error" && !errors.Is(err, errDatabase) || name == "a deadline" && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 		f.client.Wait()
 		if n := w.countKeys(t, k.window, k.seen); n != 0 {
-			t.Errorf("%s: something was stored", name)
+			t.Errorf("%s: the load was stored", name)
 		}
-		if n := w.countKeys(t, k.lease); (n != 0) != (name == "an exit") { // that leaves it to its end
-			t.Errorf("%s: %d leases are left", name, n)
+		if n := w.countKeys(t, k.lease); (n != 0) != (name == "an exit") { // which leaves it until it expires
+			t.Errorf("%s: got %d leases", name, n)
 		}
 		if got := f.Window().Stats(); name != "an exit" && got.LoadErrors != 1 || got.RedisErrors+got.StoresRefused != 0 {
 			t.Errorf("%s: %+v", name, got)
@@ -1039,9 +1040,9 @@ func unionRejectsInvalidLoads(t *testing.T, w *world) {
 		want    string
 	}{
 		{"out of order", numbered(1, 2), 9, "newest first"},
-		{"twice", numbered(2, 2), 9, "each once"},
-		{"a score too large", []Entry{{"A/1", maxScore + 1}}, 9, "2^53"},
-		{"a source before all", nil, -1, "positive"},
+		{"duplicate", numbered(2, 2), 9, "each once"},
+		{"score too large", []Entry{{"A/1", maxScore + 1}}, 9, "2^53"},
+		{"negative source", nil, -1, "positive"},
 	}
 	a := newAuthors()
 	good := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 2})
@@ -1053,7 +1054,7 @@ func unionRejectsInvalidLoads(t *testing.T, w *world) {
 		for _, what := range []string{"load", "join"} {
 			good.follow(t, 1, "A")
 			if _, err := bad.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s, %s: %v, want an error that says %q", test.name, what, err, test.want)
+				t.Errorf("%s, %s: got %v, want an error with %q", test.name, what, err, test.want)
 			}
 			wantFeed(t, test.name+", "+what, good, 1, ", all")
 		}
@@ -1066,7 +1067,7 @@ func unionRejectsInvalidLoads(t *testing.T, w *world) {
 	wantFeed(t, "more than the limit", long, 1, "A/3 A/2, from 2")
 }
 
-// leaving makes a reader leave as soon as the reply to its next pipeline is there.
+// cancelOnReply cancels a reader at the reply to its next pipeline.
 type cancelOnReply struct {
 	mu    sync.Mutex
 	leave context.CancelFunc
@@ -1093,21 +1094,21 @@ func unionReaderLeavesEarly(t *testing.T, w *world) {
 	hook := new(cancelOnReply)
 	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A")
-	f.mustPage(t, 1, maxUnionScore, 1) // teaches the scripts
+	f.mustPage(t, 1, maxUnionScore, 1) // loads the scripts
 	must(t, f.Invalidate(t.Context(), 1))
 	ctx, leave := context.WithCancel(t.Context())
 	hook.mu.Lock()
 	hook.leave = leave
 	hook.mu.Unlock()
 	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
-		t.Errorf("the reader that left got %+v, %v", page, err)
+		t.Errorf("cancelled reader: got %+v, %v", page, err)
 	}
 	f.client.Wait()
 	if n := w.countKeys(t, f.keys(1).lease); n != 0 {
-		t.Error("it left a lease")
+		t.Error("a lease remains")
 	}
 	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
-		t.Errorf("a reader that had left got %+v, %v", page, err)
+		t.Errorf("cancelled reader, second read: got %+v, %v", page, err)
 	}
 	if got := f.Window().Stats().RedisErrors; got != 0 {
 		t.Errorf("%d errors of Redis, want none", got)
@@ -1126,17 +1127,17 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 		p := nextLoad()
 		leave()
 		if got := receive(t, reader); !errors.Is(got.err, context.Canceled) {
-			t.Errorf("the reader that left got %+v, want context.Canceled", got)
+			t.Errorf("cancelled reader: got %+v, want context.Canceled", got)
 		}
 		if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-			t.Errorf("the load has a deadline: %v, and ended: %v", ok, p.ctx.Err())
+			t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
 		}
 		a.wantCalls(t, "with "+source, 1, 1)
 		p.end <- nil
 		here.client.loads.Wait()
 		for _, name := range w.names(t) {
 			if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
-				t.Errorf("with %s, %s has no life", source, name)
+				t.Errorf("with %s: %s has no TTL", source, name)
 			}
 		}
 		there.mustPage(t, 1, maxUnionScore, 10)
@@ -1145,7 +1146,7 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 	wantFeed(t, "at the end", there, 1, "B/2 A/1, all")
 }
 
-// twice sends each pipeline a second time, as a client does that lost the first reply.
+// sendTwice repeats each pipeline, like a client that lost the first reply.
 type sendTwice struct{ on atomic.Bool }
 
 func (h *sendTwice) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -1175,7 +1176,7 @@ func unionRepeatsCommands(t *testing.T, w *world) {
 	wantFeed(t, "joined", f, 1, "B/2 A/1, all")
 	f.publish(t, "A")
 	wantFeed(t, "pushed", f, 1, "A/3 B/2 A/1, all")
-	a.wantCalls(t, "all in all", 3, 2)
+	a.wantCalls(t, "total", 3, 2)
 }
 
 func TestUnionIsUnknownWithoutRedis(t *testing.T) {
@@ -1188,10 +1189,10 @@ func TestUnionIsUnknownWithoutRedis(t *testing.T) {
 	wantFeed(t, "at first", f, 1, "A/1, all")
 	a.wantCalls(t, "at first", 1, 1)
 	away.on.Store(true)
-	wantFeed(t, "away", f, 1, "unknown")
-	a.wantCalls(t, "away", 0, 0)
+	wantFeed(t, "unavailable", f, 1, "unknown")
+	a.wantCalls(t, "unavailable", 0, 0)
 	if err := f.Invalidate(t.Context(), 1); !errors.Is(err, errOutage) {
-		t.Errorf("Forget: %v", err)
+		t.Errorf("Invalidate: got %v, want errOutage", err)
 	}
 	away.on.Store(false)
 	wantFeed(t, "back", f, 1, "A/1, all")
@@ -1207,9 +1208,9 @@ func TestUnionSurvivesRedisFailureDuringLoad(t *testing.T) {
 		h, err := NewClient(rdb, Options{})
 		must(t, err)
 		a := newAuthors()
-		falls := what == "load"
+		fails := what == "load"
 		f := feedsOf(h, a, func(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
-			if falls {
+			if fails {
 				m.Close()
 			}
 			return a.load(ctx, user, above, limit)
@@ -1218,11 +1219,11 @@ func TestUnionSurvivesRedisFailureDuringLoad(t *testing.T) {
 		if what == "join" {
 			f.mustPage(t, 1, maxUnionScore, 1)
 			f.follow(t, 1, "B")
-			falls = true
+			fails = true
 		}
 		wantFeed(t, what, f, 1, "unknown")
 		if got := f.Window().Stats().RedisErrors; got != 1 {
-			t.Errorf("%s: %d errors of Redis, want 1", what, got)
+			t.Errorf("%s: got %d Redis errors, want 1", what, got)
 		}
 		h.Wait()
 		must(t, rdb.Close())
@@ -1239,13 +1240,13 @@ func TestUnionReadGivesUpWhenAlwaysOvertaken(t *testing.T) {
 	}, WindowPolicy{})
 	f.follow(t, 1, "A")
 	wantFeed(t, "overtaken each time", f, 1, "unknown")
-	a.wantCalls(t, "overtaken each time", maxUnionReads-1, 1) // the first try loads the sources
+	a.wantCalls(t, "overtaken each time", maxUnionReads-1, 1) // the first read loads the sources
 }
 
 func TestUnionWindowIsNotReadAlone(t *testing.T) {
 	a := newAuthors()
 	f := feedsOf(miniWorld(t).process(t), a, a.load, WindowPolicy{})
 	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errReadAlone) {
-		t.Errorf("%v, want %v", err, errReadAlone)
+		t.Errorf("got %v, want %v", err, errReadAlone)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkWindow sets a page of 20 out of 200 beside what it cannot do without:
-// the same ZRANGE under the same deadline.
+// BenchmarkWindow compares a page of 20 of 200 entries with its lower bound: the same ZRANGE
+// with the same deadline.
 func BenchmarkWindow(b *testing.B) {
 	r := startRedis(b)
 	rdb := r.client()

@@ -35,7 +35,7 @@ func wantMembers(t *testing.T, w *Window[int], user int, members []string, want 
 	}
 }
 
-// upTo is the lists 1 to n.
+// upTo returns the lists 1 to n.
 func upTo(n int) []int {
 	users := make([]int, n)
 	for i := range users {
@@ -76,7 +76,7 @@ func pagesOfMany(t *testing.T, w *world) {
 	}
 	for _, user := range upTo(4) {
 		if left := w.rdb.PTTL(t.Context(), win.nameOf(user)).Val(); left <= 0 {
-			t.Errorf("the window of %d has no life: %v", user, left)
+			t.Errorf("the window of %d has no TTL: %v", user, left)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func missingWindowsAreLoadedTogether(t *testing.T, w *world) {
 	wantPages(t, win, upTo(n), each, want)
 	wantLoads(t, l, 3)
 	if s := win.Stats(); s.Loads != n || s.StoresRefused != 0 {
-		t.Errorf("%+v, want each list loaded once and stored", s)
+		t.Errorf("got %+v, want each list loaded once and stored", s)
 	}
 }
 
@@ -116,8 +116,8 @@ func pagesOfManyWait(t *testing.T, w *world) {
 	one, two := pageLater(t.Context(), elsewhere, 1), pageLater(t.Context(), elsewhere, 2)
 	a, b := nextLoad(), nextLoad()
 	many := pagesLater(t.Context(), here, 1, 2, 3)
-	eventually(t, "two of three lists are waited for", func() bool { return here.Stats().Waits == 2 })
-	wantLoads(t, l, 3) // two elsewhere, that of 3 here
+	eventually(t, "two of three lists wait", func() bool { return here.Stats().Waits == 2 })
+	wantLoads(t, l, 3) // two elsewhere, list 3 here
 	a.end <- nil
 	b.end <- errDatabase
 	receive(t, one)
@@ -128,17 +128,17 @@ func pagesOfManyWait(t *testing.T, w *world) {
 	if diff := cmp.Diff(want, got.pages); diff != "" {
 		t.Error(diff)
 	}
-	wantLoads(t, l, 4) // and the one that failed elsewhere
+	wantLoads(t, l, 4) // and the failed one elsewhere
 
 	ctx, leave := context.WithCancel(t.Context())
 	must(t, here.Invalidate(t.Context(), 1))
 	one = pageLater(t.Context(), elsewhere, 1)
 	a = nextLoad()
 	many = pagesLater(ctx, here, 1, 2)
-	eventually(t, "a list is waited for", func() bool { return here.Stats().Waits == 3 })
+	eventually(t, "a list waits", func() bool { return here.Stats().Waits == 3 })
 	leave()
 	if got := receive(t, many); !errors.Is(got.err, context.Canceled) || len(got.pages) != 1 {
-		t.Errorf("the reader that left got %v, want context.Canceled and the page that was there", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled and the stored page", got)
 	}
 	a.end <- nil
 	receive(t, one)
@@ -153,19 +153,19 @@ func failedListFailsAlone(t *testing.T, w *world) {
 	}, WindowPolicy{})
 	got, err := win.Pages(t.Context(), []int{1, 2, 3}, 5)
 	if err == nil || !strings.Contains(err.Error(), "order:list") {
-		t.Errorf("%v, want an error of the windows", err)
+		t.Errorf("got %v, want an error of the windows", err)
 	}
 	if diff := cmp.Diff(map[int]Page{1: {numbered(2, 1), true}}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{win.nameOf(1)}, w.names(t)); diff != "" {
-		t.Error("keys", diff) // no lease is left either
+		t.Error("keys", diff) // no lease remains
 	}
 	if got, err = win.Pages(t.Context(), []int{1, 9, 4}, 5); !errors.Is(err, errDatabase) || len(got) != 1 {
-		t.Errorf("%v, %v, want the page that is there and the loader's error", got, err)
+		t.Errorf("got %v, %v, want the stored page and the loader's error", got, err)
 	}
 	if s := win.Stats(); s.Waits != 0 || s.LoadErrors != 3 {
-		t.Errorf("%+v, want nobody to wait", s)
+		t.Errorf("got %+v, want no waits", s)
 	}
 }
 
@@ -182,7 +182,7 @@ func manyLoadsSurviveTheirReader(t *testing.T, w *world) {
 		t.Errorf("the reader that left got %v, want context.Canceled", got)
 	}
 	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-		t.Errorf("the load has a deadline: %v, and ended: %v", ok, p.ctx.Err())
+		t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
 	}
 	p.end <- nil
 	h.Wait()
@@ -194,11 +194,11 @@ func membersAreKnown(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2, 3, 4, 5)...)
 	l.insert(2, numbered(1, 2)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
-	asked := []string{"m005", "m001", "m002", "unknown", "m005"}
+	members := []string{"m005", "m001", "m002", "unknown", "m005"}
 	for range 2 { // as loaded, then from Redis
-		wantMembers(t, win, 1, asked, Membership{Has: map[string]bool{"m005": true}, Floor: 3})
-		wantMembers(t, win, 2, asked, Membership{Has: map[string]bool{"m001": true, "m002": true}, Whole: true})
-		wantMembers(t, win, 3, asked, Membership{Has: map[string]bool{}, Whole: true})
+		wantMembers(t, win, 1, members, Membership{Has: map[string]bool{"m005": true}, Floor: 3})
+		wantMembers(t, win, 2, members, Membership{Has: map[string]bool{"m001": true, "m002": true}, Whole: true})
+		wantMembers(t, win, 3, members, Membership{Has: map[string]bool{}, Whole: true})
 		wantMembers(t, win, 1, nil, Membership{Has: map[string]bool{}, Floor: 3})
 	}
 	wantLoads(t, l, 3)
@@ -215,11 +215,11 @@ func membersAreKnown(t *testing.T, w *world) {
 	must(t, w.rdb.PExpire(t.Context(), win.nameOf(1), time.Minute).Err())
 	wantMembers(t, win, 1, []string{"m006"}, Membership{Has: map[string]bool{"m006": true}, Floor: 4})
 	if left := w.rdb.PTTL(t.Context(), win.nameOf(1)).Val(); left <= time.Minute {
-		t.Errorf("a window that was asked for members lives for %v, want it renewed", left)
+		t.Errorf("got TTL %v after Has, want it renewed", left)
 	}
 	must(t, w.rdb.ZRem(t.Context(), win.nameOf(1), "").Err())
 	wantMembers(t, win, 1, []string{"m006"}, Membership{Has: map[string]bool{"m006": true}, Floor: 4})
-	wantLoads(t, l, 5) // without a marker it was no window
+	wantLoads(t, l, 5) // a set without marker is no window
 }
 
 func anyMemberIsFound(t *testing.T, w *world) {
@@ -237,7 +237,7 @@ func anyMemberIsFound(t *testing.T, w *world) {
 	var members []string
 	for _, e := range all {
 		want.Has[e.Member] = true
-		members = append(members, e.Member, e.Member+" is not there")
+		members = append(members, e.Member, e.Member+" missing")
 	}
 	for range 2 {
 		wantMembers(t, win, 1, members, want)
@@ -256,34 +256,34 @@ func removedExactly(t *testing.T, w *world) {
 		wrong = append(wrong, Entry{e.Member, e.Score + 1}, Entry{e.Member, e.Score - 1})
 	}
 	must(t, win.RemoveExactly(t.Context(), 1, append(wrong, Entry{"unknown", 1})...))
-	wantPage(t, "nothing under other scores", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "other scores", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 	for range 2 {
 		must(t, win.RemoveExactly(t.Context(), 1, ms(2), Entry{"", 9}, Entry{"most", maxScore}, Entry{"neg", -5}))
 		wantPage(t, "removed", pageResult{newestFirst([]Entry{ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	}
 	must(t, win.RemoveExactly(t.Context(), 1))
 
-	// It is put back with another score, and then the removal comes once more.
-	back := Entry{ms(2).Member, ms(9).Score}
-	must(t, win.Add(t.Context(), 1, back))
+	// The member returns with another score, and then the removal is repeated.
+	returned := Entry{ms(2).Member, ms(9).Score}
+	must(t, win.Add(t.Context(), 1, returned))
 	must(t, win.RemoveEach(t.Context(), map[int][]Entry{1: {ms(2)}, 7: {ms(2)}, 8: nil}))
-	wantPage(t, "put back", pageResult{newestFirst([]Entry{back, ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "returned", pageResult{newestFirst([]Entry{returned, ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	wantLoads(t, l, 1)
 
-	// Below a window goes on, it is dropped when it is half empty, and not before.
+	// A window with a continuation is dropped when it is more than half empty.
 	l.insert(2, numbered(1, 2, 3, 4, 5, 6, 7, 8)...)
 	small := NewWindow(w.process(t), WindowPolicy{Name: "small", Size: 4}, strconv.Itoa, l.load)
 	mustPage(t, small, 2, nil, 1)
 	must(t, small.RemoveExactly(t.Context(), 2, append(numbered(8, 5), Entry{"m007", 6})...))
-	wantPage(t, "a risen floor", pageResult{numbered(7, 6), false}, mustPage(t, small, 2, nil, 100))
+	wantPage(t, "higher floor", pageResult{numbered(7, 6), false}, mustPage(t, small, 2, nil, 100))
 	wantLoads(t, l, 2)
 	l.remove(2, "m008", "m007", "m005")
 	must(t, small.RemoveExactly(t.Context(), 2, numbered(7)...))
-	wantPage(t, "loaded anew", pageResult{numbered(6, 4, 3, 2), false}, mustPage(t, small, 2, nil, 100))
+	wantPage(t, "reloaded", pageResult{numbered(6, 4, 3, 2), false}, mustPage(t, small, 2, nil, 100))
 	wantLoads(t, l, 3)
 }
 
-// exactRemovalOvertakesALoad also has an insert that is told after its own removal.
+// exactRemovalOvertakesALoad also announces an insert after its own removal.
 func exactRemovalOvertakesALoad(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2)...)
 	load, nextLoad := l.pausing(t)
@@ -302,20 +302,20 @@ func exactRemovalOvertakesALoad(t *testing.T, w *world) {
 	}
 }
 
-// hasAnswers puts answers of its own in the place of those of window_has.lua.
-type hasAnswers struct{ answers []any }
+// hasReplies replaces the replies of window_has.lua.
+type hasReplies struct{ answers []any }
 
-func (h *hasAnswers) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (h *hasAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *hasReplies) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *hasReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-func (h *hasAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *hasReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		if len(cmds) != len(h.answers) {
 			return err
 		}
 		for i, cmd := range cmds {
-			if script, ok := cmd.(*redis.Cmd); ok { // else a connection begins
+			if script, ok := cmd.(*redis.Cmd); ok { // otherwise the start of a connection
 				script.SetErr(nil)
 				script.SetVal(h.answers[i])
 				err = nil
@@ -325,8 +325,8 @@ func (h *hasAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	}
 }
 
-// Between the calls of one pipeline a window may change. Each answer is about the first or
-// the last of two times 500 members.
+// A window may change between the calls of one pipeline. Each reply covers the first or the
+// last 500 of 1000 members.
 func TestMembershipUsesTheHighestFloor(t *testing.T) {
 	answer := func(mark, floor string, has int64) []any {
 		list := []any{mark, floor, has}
@@ -344,21 +344,21 @@ func TestMembershipUsesTheHighestFloor(t *testing.T) {
 		loads   int
 	}{
 		{"whole", []any{answer(markWhole, "5", 1), answer(markWhole, "", 0)}, whole, 0},
-		{"cut, then whole", []any{answer(markPartial, "-5", 1), answer(markWhole, "3", 0)}, Membership{Has: one, Floor: -5}, 0},
-		{"whole, then cut", []any{answer(markWhole, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: -5}, 0},
-		{"a floor that rose", []any{answer(markPartial, "-5", 1), answer(markPartial, "3", 0)}, Membership{Has: one, Floor: 3}, 0},
-		{"a floor that fell", []any{answer(markPartial, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: 3}, 0},
-		{"gone", []any{answer(markPartial, "3", 1), int64(-1)}, truth, 1},
+		{"partial, then whole", []any{answer(markPartial, "-5", 1), answer(markWhole, "3", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"whole, then partial", []any{answer(markWhole, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"rising floor", []any{answer(markPartial, "-5", 1), answer(markPartial, "3", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"falling floor", []any{answer(markPartial, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"missing window", []any{answer(markPartial, "3", 1), int64(-1)}, truth, 1},
 		{"garbage", []any{answer(markPartial, "3", 1), "a text"}, truth, 1},
-		{"no score", []any{answer(markPartial, "3", 1), answer(markPartial, "", 0)}, truth, 1},
-		{"too few", []any{answer(markPartial, "3", 1), []any{markPartial, "3"}}, truth, 1},
+		{"missing score", []any{answer(markPartial, "3", 1), answer(markPartial, "", 0)}, truth, 1},
+		{"short reply", []any{answer(markPartial, "3", 1), []any{markPartial, "3"}}, truth, 1},
 	}
 	members := append([]string{"a"}, make([]string, batch-1)...)
 	for i := range batch {
 		members = append(members, strconv.Itoa(i))
 	}
 	w := startMini(t).world(t)
-	hook := new(hasAnswers)
+	hook := new(hasReplies)
 	l := newLists(1, numbered(6, 7, 8)...)
 	win := windowOf(w.process(t, hook), l.load, WindowPolicy{Size: 2})
 	for _, c := range cases {
@@ -371,7 +371,7 @@ func TestMembershipUsesTheHighestFloor(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 		if n := l.count() - before; n != c.loads {
-			t.Errorf("%s: %d loads, want %d", c.name, n, c.loads)
+			t.Errorf("%s: got %d loads, want %d", c.name, n, c.loads)
 		}
 	}
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// TestUnorderedWindowChangesMatchTheSource puts members into lists and takes them out
-// again and again, each time under a new score, and tells the windows of it in random
-// order, some of it twice: inserts by Invalidate, removals by RemoveExactly. When all is
-// told, each window shows its list. TANDIAN_TEST_SEED repeats the choices of a run,
-// though not its interleaving.
+// TestUnorderedWindowChangesMatchTheSource adds members to lists and removes them repeatedly,
+// each time under a new score. It announces the changes in random order, some twice: inserts
+// by Invalidate, removals by RemoveExactly. After all announcements, each window matches its
+// list. TANDIAN_TEST_SEED repeats the choices of a run, but not its interleaving.
 func TestUnorderedWindowChangesMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := uint64(time.Now().UnixNano())
@@ -46,9 +45,9 @@ func TestUnorderedWindowChangesMatchTheSource(t *testing.T) {
 			s := win.Stats()
 			sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
 		}
-		t.Logf("%d tellings, %d windows compared, %d hits, %d loads, %d stores refused", o.applied, o.compared, sum.Hits, sum.Loads, sum.StoresRefused)
+		t.Logf("%d announcements, %d windows compared, %d hits, %d loads, %d stores refused", o.applied, o.compared, sum.Hits, sum.Loads, sum.StoresRefused)
 		if o.compared < rounds || sum.Hits == 0 || sum.StoresRefused == 0 {
-			t.Error("this run shows nothing")
+			t.Error("inconclusive run")
 		}
 	})
 }
@@ -59,16 +58,16 @@ const (
 	unorderedSize    = 5
 )
 
-// unordered is lists whose changes are told in any order.
+// unorderedChanges is lists whose changes are announced in any order.
 type unorderedChanges struct {
 	windows []*Window[int]
 
 	mu       sync.Mutex
 	members  map[int]map[string]int64 // by list, the score of each member
-	last     int64                    // the highest score, as an id of a row
+	last     int64                    // highest score, like the id of a row
 	pending  []func(*Window[int]) error
 	applied  int
-	compared int // windows that were there to be compared
+	compared int // compared windows
 }
 
 func (o *unorderedChanges) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
@@ -82,7 +81,7 @@ func (o *unorderedChanges) load(ctx context.Context, lists []int, limit int) (ma
 	return found, nil
 }
 
-// newest is called under o.mu.
+// newest must be called under o.mu.
 func (o *unorderedChanges) newest(list, limit int) []Entry {
 	var all []Entry
 	for member, score := range o.members[list] {
@@ -92,7 +91,7 @@ func (o *unorderedChanges) newest(list, limit int) []Entry {
 	return all[:min(limit, len(all))]
 }
 
-// work changes lists, tells some of what is owed, and reads. At its end it tells all.
+// work changes lists, announces some changes, and reads. At its end it announces all.
 func (o *unorderedChanges) work(t *testing.T, win *Window[int], draw *rand.Rand) {
 	const steps = 25
 	ctx := t.Context()
@@ -112,7 +111,7 @@ func (o *unorderedChanges) work(t *testing.T, win *Window[int], draw *rand.Rand)
 	}
 }
 
-// change commits that a member is put in or taken out, and owes the telling.
+// change commits that a member is added or removed, and queues the announcement.
 func (o *unorderedChanges) change(ctx context.Context, list int, member string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,7 +128,7 @@ func (o *unorderedChanges) change(ctx context.Context, list int, member string) 
 	o.pending = append(o.pending, func(w *Window[int]) error { return w.Invalidate(ctx, list) })
 }
 
-// tell tells something that is owed, and sometimes leaves it owed.
+// apply announces a queued change, and sometimes leaves it in the queue.
 func (o *unorderedChanges) apply(t *testing.T, win *Window[int], draw *rand.Rand) bool {
 	o.mu.Lock()
 	if len(o.pending) == 0 {
@@ -150,7 +149,7 @@ func (o *unorderedChanges) apply(t *testing.T, win *Window[int], draw *rand.Rand
 	return true
 }
 
-// check compares the windows that are there with the lists. Nobody loads meanwhile.
+// check compares the stored windows with the lists. No load runs meanwhile.
 func (o *unorderedChanges) check(t *testing.T, round int, seed uint64) {
 	t.Helper()
 	o.mu.Lock()

@@ -16,9 +16,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// TestConcurrentWindowsMatchTheSource reads and writes at random from three processes, and
-// compares each page with a model of what had to be in it and what could not be.
-// TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
+// TestConcurrentWindowsMatchTheSource reads and writes at random in three processes, and
+// compares each page with a model of its required and its forbidden entries. TANDIAN_TEST_SEED
+// repeats the choices of a run, but not its interleaving.
 func TestConcurrentWindowsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := uint64(time.Now().UnixNano())
@@ -37,7 +37,7 @@ const (
 	windowScores  = 40 // few, so that many entries tie
 )
 
-// stage is how far an entry has come. Each step is taken under the model's mutex.
+// entryStage is the stage of an entry. It changes under the model's mutex.
 type entryStage int
 
 const (
@@ -47,7 +47,7 @@ const (
 	removalReturned                   // its Remove has returned
 )
 
-// placed is one entry of the model. It is never added a second time.
+// modelEntry is an entry of the model. It is added only once.
 type modelEntry struct {
 	Entry
 	state entryStage
@@ -72,7 +72,7 @@ func newWindowRace(t *testing.T, w *world) *windowRace {
 	return r
 }
 
-// load reads the truth and takes its time to say so.
+// load reads the source of truth and returns late.
 func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
 	found := make(map[int][]Entry)
 	r.mu.Lock()
@@ -109,17 +109,17 @@ func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
 	t.Logf("%d reads, %d hits, %d past the floor, %d to the end, %d writes, %d loads, %d stores refused, %d wrong",
 		r.reads.Load(), sum.Hits, r.past.Load(), r.ends.Load(), r.writes.Load(), sum.Loads, sum.StoresRefused, r.wrong.Load())
 	if n := r.wrong.Load(); n > 0 {
-		t.Errorf("%d of %d reads were wrong, seed %d", n, r.reads.Load(), seed)
+		t.Errorf("got %d of %d reads wrong, seed %d", n, r.reads.Load(), seed)
 	}
 	if sum.RedisErrors > 0 {
-		t.Errorf("%d errors of Redis", sum.RedisErrors)
+		t.Errorf("got %d Redis errors", sum.RedisErrors)
 	}
 	if few := r.missing(); len(few) > 0 {
-		t.Errorf("too few %v: this run shows nothing", few)
+		t.Errorf("too few %v: inconclusive", few)
 	}
 }
 
-// sum is what the windows of all processes did.
+// sum adds the counters of all processes.
 func (r *windowRace) sum() (sum Stats) {
 	for _, win := range r.windows {
 		s := win.Stats()
@@ -129,7 +129,7 @@ func (r *windowRace) sum() (sum Stats) {
 	return sum
 }
 
-// lacks names what did not happen often enough yet for the race to show something.
+// missing names the events that a conclusive race still needs.
 func (r *windowRace) missing() []string {
 	sum := r.sum()
 	return tooFew(map[string]int64{
@@ -138,8 +138,8 @@ func (r *windowRace) missing() []string {
 	})
 }
 
-// write changes lists, most of the time by adding and removing, and keeps them
-// about as long as a window, so that windows are now whole, now cut.
+// write changes lists, mostly by adding and removing. Lists stay about as long as a window, so
+// windows are sometimes whole, sometimes partial.
 func (r *windowRace) write(ctx context.Context, t *testing.T, win *Window[int], draw *rand.Rand) {
 	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(3*time.Millisecond)))) == nil {
 		list := draw.IntN(windowLists)
@@ -147,7 +147,7 @@ func (r *windowRace) write(ctx context.Context, t *testing.T, win *Window[int], 
 		switch n := draw.IntN(20); {
 		case n == 0:
 			err = win.Invalidate(ctx, list, draw.IntN(windowLists))
-		case n == 1: // as its expiry does
+		case n == 1: // like its expiry
 			err = r.world.rdb.Unlink(context.WithoutCancel(ctx), win.nameOf(list)).Err()
 		case n < 11:
 			err = r.add(ctx, win, list, draw)
@@ -190,7 +190,7 @@ func (r *windowRace) remove(ctx context.Context, win *Window[int], list int, dra
 	return r.then(win.Remove(ctx, list, members...), some, removalReturned)
 }
 
-// then notes that a write of these entries has returned.
+// then sets the stage of entries after a write returned.
 func (r *windowRace) then(err error, these []*modelEntry, is entryStage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +236,7 @@ func (r *windowRace) read(ctx context.Context, t *testing.T, win *Window[int], d
 		} else if len(page) < first {
 			r.ends.Add(1)
 		}
-		maps.DeleteFunc(before, func(e Entry, _ bool) bool { return !still[e] }) // its removal may show or not
+		maps.DeleteFunc(before, func(e Entry, _ bool) bool { return !still[e] }) // its removal may be visible or not
 		if why := wrongPage(page, complete, after, first, before, over); why != "" {
 			r.wrong.Add(1)
 			t.Logf("list %d, %d after %v, complete %v: %s in %v", list, first, after, complete, why, page)
@@ -244,9 +244,8 @@ func (r *windowRace) read(ctx context.Context, t *testing.T, win *Window[int], d
 	}
 }
 
-// wrongPage says what is wrong with a page, or "". It speaks for all that is older
-// than after, down to its last entry, or to the list's end if it is complete and
-// not full.
+// wrongPage returns the error in a page, or "". A page covers the entries older than after,
+// down to its last entry, or to the end of the list if it is complete and not full.
 func wrongPage(page []Entry, complete bool, after *Entry, first int, due, over map[Entry]bool) string {
 	if len(page) > first || complete && len(page) < first && len(page) > windowSize {
 		return "too many entries"
@@ -261,8 +260,8 @@ func wrongPage(page []Entry, complete bool, after *Entry, first int, due, over m
 		}
 	}
 	for e := range due {
-		spokenFor := toTheEnd || len(page) > 0 && e.Compare(page[len(page)-1]) >= 0
-		if spokenFor && (after == nil || e.Compare(*after) < 0) && !slices.Contains(page, e) {
+		covered := toTheEnd || len(page) > 0 && e.Compare(page[len(page)-1]) >= 0
+		if covered && (after == nil || e.Compare(*after) < 0) && !slices.Contains(page, e) {
 			return fmt.Sprintf("%v is missing", e)
 		}
 	}

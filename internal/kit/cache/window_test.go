@@ -19,51 +19,51 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestWindow is the behaviour on every kind of Redis. The letters are the
-// anomalies of cached lists that each case excludes.
+// TestWindow runs on every kind of Redis. The letters are the anomalies of cached lists that
+// the case excludes.
 func TestWindow(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
 	}{
-		{"pages walk down to the end of a short list", pagesWalkToTheEnd},
-		{"a full window is complete down to its oldest entry only", fullWindowEndsAtItsFloor},
-		{"entries of one score are paged by member", tiesArePaged},
-		{"any member comes back as it was, in order (A27)", membersRoundTrip},
-		{"scores come back exactly up to 2^53, and no further", scoresAreExact},
-		{"an entry added after the window expired does not look like the list (A23)", noPartialList},
-		{"a set without a marker is no window (A23)", foreignKeysAreNoWindow},
-		{"an empty list is remembered, and the first entry is its only one (A24)", emptyListIsRemembered},
-		{"entries added in any order make the same window (A25)", orderOfAddsDoesNotMatter},
-		{"a full window takes what is newer than its floor and drops what is older", fullWindowHasTheNewest},
-		{"a window that an added entry filled up goes on below", addedEntryMayFillIt},
-		{"a floor that moved ends the window", floorThatMovedEndsIt},
-		{"a removed entry is gone, and a removed floor rises", removedIsGone},
-		{"a window that removals emptied is loaded anew", drainedWindowIsLoadedAgain},
-		{"a load that a write overtook is not stored (A1)", overtakenWindowIsNotStored},
-		{"a load cannot store under the lease of a later load of its process (A2)", windowLeaseBelongsToOneLoad},
-		{"a read after an added entry does not wait for an older load (A3)", windowReadDoesNotJoin},
+		{"pages reach the end of a short list", pagesWalkToTheEnd},
+		{"a full window ends at its floor", fullWindowEndsAtItsFloor},
+		{"ties are paged by member", tiesArePaged},
+		{"members round-trip (A27)", membersRoundTrip},
+		{"scores are exact up to 2^53", scoresAreExact},
+		{"an added entry creates no window (A23)", noPartialList},
+		{"a set without marker is no window (A23)", foreignKeysAreNoWindow},
+		{"an empty list is stored (A24)", emptyListIsRemembered},
+		{"the order of adds does not matter (A25)", orderOfAddsDoesNotMatter},
+		{"a full window has the newest entries", fullWindowHasTheNewest},
+		{"an added entry may fill a window", addedEntryMayFillIt},
+		{"a moved floor drops the window", movedFloorDropsTheWindow},
+		{"removed entries are missing", removedIsGone},
+		{"a drained window is reloaded", drainedWindowIsLoadedAgain},
+		{"an overtaken load is not stored (A1)", overtakenWindowIsNotStored},
+		{"a lease belongs to one load (A2)", windowLeaseBelongsToOneLoad},
+		{"a read does not join an older load (A3)", windowReadDoesNotJoin},
 		{"two processes load a hot missing window once (A4)", hotMissingWindowIsLoadedOnce},
-		{"a load survives its reader and is stored (A5)", windowLoadSurvivesItsReader},
-		{"lease and window always have a life (A7)", windowKeysHaveTTLs},
-		{"lives are spread, and reads renew them (A22)", readsRenewWindows},
-		{"a failed load is an error, is not kept and hands over", failedWindowLoadHandsOver},
-		{"a list out of order is an error and not stored", unorderedListIsAnError},
-		{"a reader that waited long enough loads without storing", longWindowWaitLoadsAlone},
-		{"writes larger than a batch arrive whole", largeWindow},
-		{"a server that forgot the scripts is taught them", windowScriptsAreReloaded},
-		{"reads and writes cost one round trip", windowRoundTrips},
-		{"entries are added to many lists at once", manyListsAtOnce},
-		{"a walk shows what is kept, and keeps nothing longer", scanReturnsWindows},
-		{"pages of many lists are those of each", pagesOfMany},
-		{"windows that are missing are loaded in one call, and stored", missingWindowsAreLoadedTogether},
-		{"pages of many lists wait for loads elsewhere, and load what is then left", pagesOfManyWait},
-		{"one list that fails leaves the others alone", failedListFailsAlone},
-		{"leases of many windows do not end with their reader", manyLoadsSurviveTheirReader},
+		{"a load survives its reader (A5)", windowLoadSurvivesItsReader},
+		{"lease and window have TTLs (A7)", windowKeysHaveTTLs},
+		{"TTLs are spread and renewed (A22)", readsRenewWindows},
+		{"a failed load hands over", failedWindowLoadHandsOver},
+		{"an unordered list is an error", unorderedListIsAnError},
+		{"a long wait ends in a load", longWindowWaitLoadsAlone},
+		{"writes larger than a batch", largeWindow},
+		{"scripts are reloaded", windowScriptsAreReloaded},
+		{"round trips", windowRoundTrips},
+		{"entries are added to many lists", manyListsAtOnce},
+		{"a scan returns windows without renewal", scanReturnsWindows},
+		{"pages of many lists", pagesOfMany},
+		{"missing windows are loaded together", missingWindowsAreLoadedTogether},
+		{"pages of many lists wait for other loads", pagesOfManyWait},
+		{"a failed list fails alone", failedListFailsAlone},
+		{"loads of many lists survive their reader", manyLoadsSurviveTheirReader},
 		{"members are known down to the floor", membersAreKnown},
-		{"any member is found as it was, in any number (A27)", anyMemberIsFound},
-		{"entries are removed exactly, late or twice", removedExactly},
-		{"what was removed exactly does not come back from a load (A1)", exactRemovalOvertakesALoad},
+		{"any member is found (A27)", anyMemberIsFound},
+		{"exact removals may be late or repeated", removedExactly},
+		{"an exact removal overtakes a load (A1)", exactRemovalOvertakesALoad},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -72,7 +72,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// lists stands for a table of the database with a list for each user.
+// lists stands for a database table with one list per user.
 type lists struct {
 	mu     sync.Mutex
 	byUser map[int][]Entry // newest first
@@ -85,14 +85,14 @@ func newLists(user int, entries ...Entry) *lists {
 	return l
 }
 
-// insert commits entries, newest first.
+// insert commits entries.
 func (l *lists) insert(user int, entries ...Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.byUser[user] = newestFirst(append(l.byUser[user], entries...))
 }
 
-// remove commits that members are gone.
+// remove commits the removal of members.
 func (l *lists) remove(user int, members ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *lists) count() int {
 	return l.loads
 }
 
-// pausing is a loader of which each call reads the list and then waits for its
-// end, and a function that waits for the next such call.
+// pausing returns a loader whose calls read the lists and then pause, and a function that
+// waits for the next such call.
 func (l *lists) pausing(t *testing.T) (WindowLoader[int], func() paused) {
 	calls, over := make(chan paused), t.Context()
 	load := func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
@@ -146,7 +146,7 @@ func newestFirst(entries []Entry) []Entry {
 	return entries
 }
 
-// numbered is the entries of the given scores, whose members are unlike them.
+// numbered returns entries with these scores and different members.
 func numbered(scores ...int) []Entry {
 	entries := make([]Entry, len(scores))
 	for i, s := range scores {
@@ -155,8 +155,7 @@ func numbered(scores ...int) []Entry {
 	return entries
 }
 
-// windowOf builds windows as one process has them. Its times are so long that
-// nothing expires unless the test says so.
+// windowOf returns windows of one process. Nothing expires unless the test says so.
 func windowOf(h *Client, load WindowLoader[int], p WindowPolicy) *Window[int] {
 	p.Name = "order:list"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
@@ -164,7 +163,7 @@ func windowOf(h *Client, load WindowLoader[int], p WindowPolicy) *Window[int] {
 	return NewWindow(h, p, strconv.Itoa, load)
 }
 
-// shown is the outcome of one Page.
+// pageResult is the result of one Page.
 type pageResult struct {
 	Entries  []Entry
 	Complete bool
@@ -211,11 +210,11 @@ func must(t *testing.T, err error) {
 func wantLoads(t *testing.T, l *lists, want int) {
 	t.Helper()
 	if got := l.count(); got != want {
-		t.Errorf("%d loads, want %d", got, want)
+		t.Errorf("got %d loads, want %d", got, want)
 	}
 }
 
-// members is how many the set in Redis has, the marker included.
+// members returns the size of a set in Redis, including the marker.
 func (w *world) members(t *testing.T, name string) int64 {
 	t.Helper()
 	n, err := w.rdb.ZCard(t.Context(), name).Result()
@@ -231,8 +230,8 @@ func pagesWalkToTheEnd(t *testing.T, w *world) {
 		wantPage(t, "second page", pageResult{numbered(3, 2), true}, mustPage(t, win, 1, &numbered(4)[0], 2))
 		wantPage(t, "last page", pageResult{numbered(1), true}, mustPage(t, win, 1, &numbered(2)[0], 2))
 		wantPage(t, "beyond the end", pageResult{nil, true}, mustPage(t, win, 1, &numbered(1)[0], 2))
-		wantPage(t, "more than there is", pageResult{numbered(5, 4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 1000))
-		wantPage(t, "after an entry that is not there", pageResult{numbered(2, 1), true}, mustPage(t, win, 1, &Entry{"m0029", 2}, 1000))
+		wantPage(t, "more than the list", pageResult{numbered(5, 4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 1000))
+		wantPage(t, "after an unknown entry", pageResult{numbered(2, 1), true}, mustPage(t, win, 1, &Entry{"m0029", 2}, 1000))
 		wantPage(t, "after everything", pageResult{numbered(5), true}, mustPage(t, win, 1, &Entry{"", 1 << 60}, 1))
 		wantPage(t, "before everything", pageResult{nil, true}, mustPage(t, win, 1, &Entry{"", -1 << 60}, 1))
 		wantPage(t, "nothing", pageResult{nil, true}, mustPage(t, win, 1, nil, 0))
@@ -281,7 +280,7 @@ func tiesArePaged(t *testing.T, w *world) {
 				got = append(got, page.Entries...)
 				if len(page.Entries) < 4 {
 					if page.Complete != (size == 100) {
-						t.Errorf("size %d: complete is %v at the end", size, page.Complete)
+						t.Errorf("size %d: got complete %v at the end", size, page.Complete)
 					}
 					break
 				}
@@ -313,7 +312,7 @@ func membersRoundTrip(t *testing.T, w *world) {
 	wantLoads(t, l, 1)
 
 	must(t, win.Invalidate(t.Context(), 1))
-	for i := range all { // the first page loads, the others are from Redis
+	for i := range all { // the first page loads, Redis has the others
 		wantPage(t, "one by one", pageResult{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
 	}
 	wantLoads(t, l, 2)
@@ -351,21 +350,21 @@ func scoresAreExact(t *testing.T, w *world) {
 	}
 	for _, score := range []int64{maxScore + 1, -maxScore - 1} {
 		if err := win.Add(t.Context(), 1, Entry{"x", 1}, Entry{"y", score}); err == nil || !strings.Contains(err.Error(), "2^53") {
-			t.Errorf("Add of score %d: %v", score, err)
+			t.Errorf("Add of score %d: got %v", score, err)
 		}
 		l.insert(2, Entry{"y", score})
 		if _, _, err := win.Page(t.Context(), 2, nil, 1); err == nil || !strings.Contains(err.Error(), "2^53") {
-			t.Errorf("a load of score %d: %v", score, err)
+			t.Errorf("load of score %d: got %v", score, err)
 		}
 	}
-	wantPage(t, "nothing of a refused Add", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
+	wantPage(t, "a refused Add changes nothing", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
 }
 
 func noPartialList(t *testing.T, w *world) {
 	l := newLists(1, numbered(1, 2, 3)...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	mustPage(t, win, 1, nil, 10)
-	must(t, w.rdb.Del(t.Context(), win.nameOf(1)).Err()) // as its expiry does
+	must(t, w.rdb.Del(t.Context(), win.nameOf(1)).Err()) // like its expiry
 	l.insert(1, numbered(4)...)
 	must(t, win.Add(t.Context(), 1, numbered(4)...))
 	if diff := cmp.Diff([]string(nil), w.names(t)); diff != "" {
@@ -403,7 +402,7 @@ func foreignKeysAreNoWindow(t *testing.T, w *world) {
 		}
 	}
 	if got := win.Stats().RedisErrors; got != 0 {
-		t.Errorf("%d errors of Redis, want none", got)
+		t.Errorf("got %d Redis errors, want none", got)
 	}
 }
 
@@ -441,7 +440,7 @@ func fullWindowHasTheNewest(t *testing.T, w *world) {
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
 	want := append(numbered(7, 6), ties...)
 	wantPage(t, "loaded", pageResult{want, false}, mustPage(t, win, 1, nil, 10))
-	for _, e := range []Entry{{"a", 5}, {"m004", 4}, {"", 5}, {"b", 5}} { // below the floor, and the floor once more
+	for _, e := range []Entry{{"a", 5}, {"m004", 4}, {"", 5}, {"b", 5}} { // below the floor, and the floor again
 		must(t, win.Add(t.Context(), 1, e))
 		wantPage(t, fmt.Sprint("added ", e), pageResult{want, false}, mustPage(t, win, 1, nil, 10))
 	}
@@ -450,12 +449,12 @@ func fullWindowHasTheNewest(t *testing.T, w *world) {
 	must(t, win.Add(t.Context(), 1, numbered(9, 4, 8)...))
 	wantPage(t, "newer ones", pageResult{numbered(9, 8, 7, 6), false}, mustPage(t, win, 1, nil, 10))
 	if got := w.members(t, win.nameOf(1)); got != 5 {
-		t.Errorf("%d members in the set, want 4 and the marker", got)
+		t.Errorf("got %d members in the set, want 4 and the marker", got)
 	}
-	// The window has room now, but below its floor m005 and others are missing.
+	// The window has space now, but entries below its floor are missing.
 	must(t, win.Remove(t.Context(), 1, "m009", "m008"))
 	must(t, win.Add(t.Context(), 1, numbered(4)...))
-	wantPage(t, "room below the floor stays empty", pageResult{numbered(7, 6), false}, mustPage(t, win, 1, nil, 10))
+	wantPage(t, "below the floor", pageResult{numbered(7, 6), false}, mustPage(t, win, 1, nil, 10))
 	wantLoads(t, l, 1)
 }
 
@@ -472,9 +471,9 @@ func addedEntryMayFillIt(t *testing.T, w *world) {
 	wantLoads(t, l, 1)
 }
 
-// The truth holds 3 below the window. When the floor moves there, the window must
-// not say that nothing lies between.
-func floorThatMovedEndsIt(t *testing.T, w *world) {
+// movedFloorDropsTheWindow has an entry with score 3 below the window. When the floor moves
+// there, the window must not claim that no entry is in between.
+func movedFloorDropsTheWindow(t *testing.T, w *world) {
 	for _, to := range []int64{1, 9} {
 		l := newLists(1, numbered(3, 4, 5, 6)...)
 		win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
@@ -507,7 +506,7 @@ func drainedWindowIsLoadedAgain(t *testing.T, w *world) {
 		mustPage(t, win, size, nil, 10)
 		l.remove(size, "m005", "m004")
 		must(t, win.Remove(t.Context(), size, "m005", "m004"))
-		wantPage(t, "loaded again", pageResult{newestFirst(numbered(1, 2, 3))[:size], false}, mustPage(t, win, size, nil, 10))
+		wantPage(t, "reloaded", pageResult{newestFirst(numbered(1, 2, 3))[:size], false}, mustPage(t, win, size, nil, 10))
 		wantLoads(t, l, 2)
 	}
 }
@@ -538,7 +537,7 @@ func overtakenWindowIsNotStored(t *testing.T, w *world) {
 		p.end <- nil
 
 		if got := receive(t, first); got.err != nil || len(got.Entries) != 2 {
-			t.Errorf("%s: the overtaken reader got %v, want what it read", name, got)
+			t.Errorf("%s: overtaken reader: got %v, want its own list", name, got)
 		}
 		l.mu.Lock()
 		want := pageResult{l.byUser[1], true}
@@ -564,7 +563,7 @@ func windowLeaseBelongsToOneLoad(t *testing.T, w *world) {
 	old.end <- nil
 	receive(t, first)
 	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
-		t.Error("the older load stored its list under the lease of the younger one")
+		t.Error("the older load stored its list under the later lease")
 	}
 	young.end <- nil
 	wantPage(t, "the second reader", pageResult{numbered(2, 1), true}, receive(t, second).pageResult)
@@ -617,10 +616,10 @@ func windowLoadSurvivesItsReader(t *testing.T, w *world) {
 	p := nextLoad()
 	leave()
 	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("the reader that left got %v, want context.Canceled", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-		t.Errorf("the load has a deadline: %v, and ended: %v", ok, p.ctx.Err())
+		t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
 	}
 	p.end <- nil
 	h.Wait()
@@ -635,27 +634,27 @@ func windowKeysHaveTTLs(t *testing.T, w *world) {
 	there := windowOf(w.process(t), l.load, WindowPolicy{})
 	mustPage(t, there, 7, nil, 10) // empty
 	crashed := pageLater(t.Context(), here, 1)
-	p := nextLoad() // as far as Redis can see, its process is dead from here on
+	p := nextLoad() // from here on its process looks dead to Redis
 	left := w.rdb.PTTL(t.Context(), leaseOf(here.nameOf(1))).Val()
 	if left <= 0 || left > time.Minute {
-		t.Errorf("the lease has %v left, want more than 0 and at most a minute", left)
+		t.Errorf("got lease TTL %v, want more than 0 and at most a minute", left)
 	}
-	must(t, w.rdb.Del(t.Context(), leaseOf(here.nameOf(1))).Err()) // as its expiry does
+	must(t, w.rdb.Del(t.Context(), leaseOf(here.nameOf(1))).Err()) // like its expiry
 	wantPage(t, "its successor", pageResult{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	p.end <- nil
 	receive(t, crashed)
 	if got := here.Stats().StoresRefused; got != 1 {
-		t.Errorf("%d stores refused after the lease expired, want 1", got)
+		t.Errorf("got %d stores refused after the lease expired, want 1", got)
 	}
 	must(t, there.Add(t.Context(), 1, numbered(2)...))
 	must(t, there.Remove(t.Context(), 1, "m001"))
 	names := w.names(t)
 	if len(names) != 2 {
-		t.Errorf("keys %q, want two windows", names)
+		t.Errorf("got keys %q, want two windows", names)
 	}
 	for _, name := range names {
 		if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
-			t.Errorf("%s has no life: %v", name, left)
+			t.Errorf("%s has no TTL: %v", name, left)
 		}
 	}
 }
@@ -664,14 +663,14 @@ func readsRenewWindows(t *testing.T, w *world) {
 	const life = time.Hour
 	l := newLists(1)
 	win := windowOf(w.process(t), l.load, WindowPolicy{TTL: life})
-	least, most := life, time.Duration(0)
+	shortest, longest := life, time.Duration(0)
 	for user := range 100 {
 		mustPage(t, win, user, nil, 10)
 		left := w.rdb.PTTL(t.Context(), win.nameOf(user)).Val()
-		least, most = min(least, left), max(most, left)
+		shortest, longest = min(shortest, left), max(longest, left)
 	}
-	if least < life*8/10 || most > life || most-least < life/50 {
-		t.Errorf("lives from %v to %v, want them spread over the last tenth of %v", least, most, life)
+	if shortest < life*8/10 || longest > life || longest-shortest < life/50 {
+		t.Errorf("got TTLs from %v to %v, want them spread over the last tenth of %v", shortest, longest, life)
 	}
 	tests := []struct {
 		name  string
@@ -679,16 +678,16 @@ func readsRenewWindows(t *testing.T, w *world) {
 		do    func() error
 		renew bool
 	}{
-		{"an old one read", life / 2, func() error { mustPage(t, win, 1, nil, 10); return nil }, true},
-		{"one read not long ago", life * 4 / 5, func() error { mustPage(t, win, 1, nil, 10); return nil }, false},
-		{"an old one written", life / 2, func() error { return win.Add(t.Context(), 1, numbered(1)...) }, false},
+		{"old, read", life / 2, func() error { mustPage(t, win, 1, nil, 10); return nil }, true},
+		{"recent, read", life * 4 / 5, func() error { mustPage(t, win, 1, nil, 10); return nil }, false},
+		{"old, written", life / 2, func() error { return win.Add(t.Context(), 1, numbered(1)...) }, false},
 	}
 	for _, test := range tests {
 		must(t, w.rdb.PExpire(t.Context(), win.nameOf(1), test.left).Err())
 		must(t, test.do())
 		left := w.rdb.PTTL(t.Context(), win.nameOf(1)).Val()
 		if left < test.left/2 || left > life || test.renew != (left > test.left) {
-			t.Errorf("%s: %v left of %v, want it renewed: %v", test.name, left, test.left, test.renew)
+			t.Errorf("%s: got TTL %v of %v, want renewed %v", test.name, left, test.left, test.renew)
 		}
 	}
 }
@@ -710,17 +709,17 @@ func failedWindowLoadHandsOver(t *testing.T, w *world) {
 		}, WindowPolicy{LeaseTTL: time.Second, LoadTimeout: 20 * time.Second})
 		must(t, win.Invalidate(t.Context(), 1))
 		if _, _, err := win.Page(t.Context(), 1, nil, 10); err == nil {
-			t.Errorf("%s of the loader is no error", name)
+			t.Errorf("%s of the loader: got no error", name)
 		} else if name == "an error" && (!errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "order:list")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if w.elapse != nil {
-			w.elapse(time.Second) // an exit leaves the lease to its end
+			w.elapse(time.Second) // an exit leaves the lease until it expires
 		}
 		failing = false
 		wantPage(t, name, pageResult{numbered(1), true}, mustPage(t, win, 1, nil, 10))
 		if got := win.Stats(); name != "an exit" && got.Waits != 0 || got.LoadErrors > 1 {
-			t.Errorf("%s: %+v, want nobody to wait", name, got)
+			t.Errorf("%s: got %+v, want no waits", name, got)
 		}
 	}
 }
@@ -729,10 +728,10 @@ func unorderedListIsAnError(t *testing.T, w *world) {
 	for _, scores := range [][]int{{1, 2}, {3, 2, 2}, {3, 1, 2}} {
 		win := windowOf(w.process(t), always(numbered(scores...)), WindowPolicy{})
 		if got, _, err := win.Page(t.Context(), 1, nil, 10); err == nil || got != nil {
-			t.Errorf("%d: %v, %v", scores, got, err)
+			t.Errorf("scores %d: got %v, %v, want an error", scores, got, err)
 		}
 		if names := w.names(t); len(names) != 0 {
-			t.Fatalf("%d left %q", scores, names)
+			t.Fatalf("scores %d: got keys %q, want none", scores, names)
 		}
 	}
 	long := windowOf(w.process(t), always(numbered(4, 3, 2, 1)), WindowPolicy{Size: 2})
@@ -741,7 +740,7 @@ func unorderedListIsAnError(t *testing.T, w *world) {
 	}
 }
 
-// always is a loader that returns the same for every list.
+// always returns a loader with the same entries for every list.
 func always(entries []Entry) WindowLoader[int] {
 	return func(_ context.Context, users []int, _ int) (map[int][]Entry, error) {
 		found := make(map[int][]Entry)
@@ -755,16 +754,16 @@ func always(entries []Entry) WindowLoader[int] {
 func longWindowWaitLoadsAlone(t *testing.T, w *world) {
 	l := newLists(1, numbered(1)...)
 	load, nextLoad := l.pausing(t)
-	slowOne := windowOf(w.process(t), load, WindowPolicy{})
+	slow := windowOf(w.process(t), load, WindowPolicy{})
 	hasty := windowOf(w.process(t), l.load, WindowPolicy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 500 * time.Millisecond})
-	first := pageLater(t.Context(), slowOne, 1)
+	first := pageLater(t.Context(), slow, 1)
 	p := nextLoad()
-	wantPage(t, "the reader that waited", pageResult{numbered(1), true}, mustPage(t, hasty, 1, nil, 10))
+	wantPage(t, "after the wait", pageResult{numbered(1), true}, mustPage(t, hasty, 1, nil, 10))
 	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Waits: 1, Loads: 1, LoadCalls: 1}, hasty.Stats()); diff != "" {
 		t.Error(diff)
 	}
 	if n := w.rdb.Exists(t.Context(), hasty.nameOf(1)).Val(); n != 0 {
-		t.Error("it stored without a lease")
+		t.Error("stored without a lease")
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	patient := windowOf(w.process(t), l.load, WindowPolicy{})
@@ -772,7 +771,7 @@ func longWindowWaitLoadsAlone(t *testing.T, w *world) {
 	eventually(t, "a reader waits", func() bool { return patient.Stats().Waits == 1 })
 	leave()
 	if got := receive(t, waiting); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("the reader that left got %v, want context.Canceled", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	p.end <- nil
 	receive(t, first)
@@ -796,11 +795,11 @@ func largeWindow(t *testing.T, w *world) {
 		wantPage(t, "loaded", pageResult{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
 	}
 	wantLoads(t, l, 2)
-	var gone []string
+	var removals []string
 	for _, e := range all[:600] {
-		gone = append(gone, e.Member)
+		removals = append(removals, e.Member)
 	}
-	must(t, win.Remove(t.Context(), 1, gone...))
+	must(t, win.Remove(t.Context(), 1, removals...))
 	wantPage(t, "removed", pageResult{all[600:1200], false}, mustPage(t, win, 1, nil, 1700))
 	wantLoads(t, l, 2)
 	must(t, win.Add(t.Context(), 1))
@@ -838,21 +837,21 @@ func windowRoundTrips(t *testing.T, w *world) {
 		do   func() error
 		want int
 	}{
-		{"teach reading", page, 0},
-		{"teach adding", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 0},
-		{"teach removing", func() error { return win.Remove(t.Context(), 1, "m004") }, 0},
+		{"first read", page, 0},
+		{"first add", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 0},
+		{"first removal", func() error { return win.Remove(t.Context(), 1, "m004") }, 0},
 		{"a hit", page, 1},
 		{"an added entry", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 1},
-		{"one in each of 100 lists, of which one is there", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 2},
-		{"a removed one", func() error { return win.Remove(t.Context(), 1, "m004") }, 1},
+		{"adding to 100 lists with one window", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 2},
+		{"a removed entry", func() error { return win.Remove(t.Context(), 1, "m004") }, 1},
 		{"invalidating 100", func() error { return win.Invalidate(t.Context(), make([]int, 100)...) }, 1},
-		{"dropping one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
-		{"one in each of 100 lists, of which none is there", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
+		{"invalidating one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
+		{"adding to 100 lists without windows", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
 		{"a miss", page, 3},
-		{"teach asking for members", func() error { _, err := win.Has(t.Context(), 1, nil); return err }, 0},
+		{"first lookup of members", func() error { _, err := win.Has(t.Context(), 1, nil); return err }, 0},
 		{"1200 members", func() error { _, err := win.Has(t.Context(), 1, make([]string, 1200)); return err }, 1},
-		{"one removed exactly", func() error { return win.RemoveExactly(t.Context(), 1, numbered(4)...) }, 1},
-		{"pages of 100 lists, of which one is there", pages, 2},
+		{"an exact removal", func() error { return win.RemoveExactly(t.Context(), 1, numbered(4)...) }, 1},
+		{"pages of 100 lists with one window", pages, 2},
 		{"pages of 100 lists", pages, 1},
 	}
 	for _, step := range steps {
@@ -860,12 +859,12 @@ func windowRoundTrips(t *testing.T, w *world) {
 		got := sent.roundTrips
 		sent.reset()
 		if step.want != 0 && got != step.want {
-			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
+			t.Errorf("%s: got %d round trips, want %d", step.name, got, step.want)
 		}
 	}
 }
 
-// inEach is the same entries for lists 1 to n.
+// inEach returns the same entries for lists 1 to n.
 func inEach(n int, entries ...Entry) map[int][]Entry {
 	all := make(map[int][]Entry, n)
 	for k := 1; k <= n; k++ {
@@ -875,25 +874,25 @@ func inEach(n int, entries ...Entry) map[int][]Entry {
 }
 
 func manyListsAtOnce(t *testing.T, w *world) {
-	const kept, missing = 700, 300
+	const present, missing = 700, 300
 	l := newLists(0)
 	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
-	for k := 1; k <= kept; k++ {
+	for k := 1; k <= present; k++ {
 		l.insert(k, numbered(1)...)
 		mustPage(t, win, k, nil, 1)
 	}
 	before := l.count()
-	must(t, win.AddEach(t.Context(), inEach(kept+missing, numbered(2, 3)...)))
-	for _, k := range []int{1, kept / 2, kept} {
-		wantPage(t, "a list that was kept", pageResult{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
+	must(t, win.AddEach(t.Context(), inEach(present+missing, numbered(2, 3)...)))
+	for _, k := range []int{1, present / 2, present} {
+		wantPage(t, "a list with a window", pageResult{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
 	}
 	if n := l.count() - before; n != 0 {
-		t.Errorf("%d loads of lists that were kept", n)
+		t.Errorf("got %d loads of lists with windows", n)
 	}
-	wantPage(t, "a list that was not", pageResult{nil, true}, mustPage(t, win, kept+1, nil, 3))
+	wantPage(t, "a list without window", pageResult{nil, true}, mustPage(t, win, present+1, nil, 3))
 }
 
-// walkShowsWhatIsKept also has keys that are no windows on the way.
+// scanReturnsWindows also has keys that are no windows.
 func scanReturnsWindows(t *testing.T, w *world) {
 	l := newLists(1, numbered(2, 1)...)
 	l.insert(2, numbered(5, 4, 3)...)
@@ -910,15 +909,15 @@ func scanReturnsWindows(t *testing.T, w *world) {
 	got := map[int]WindowSnapshot[int]{}
 	var at ScanCursor
 	for steps := 0; steps == 0 || at != (ScanCursor{}); steps++ {
-		var kept []WindowSnapshot[int]
+		var windows []WindowSnapshot[int]
 		var err error
-		kept, at, err = win.Scan(t.Context(), at, strconv.Atoi)
+		windows, at, err = win.Scan(t.Context(), at, strconv.Atoi)
 		must(t, err)
-		for _, k := range kept {
+		for _, k := range windows {
 			got[k.Key] = k
 		}
 		if steps > 1000 {
-			t.Fatal("the walk does not end")
+			t.Fatal("the scan does not end")
 		}
 	}
 	want := map[int]WindowSnapshot[int]{
@@ -928,15 +927,15 @@ func scanReturnsWindows(t *testing.T, w *world) {
 		3: {Key: 3, Entries: []Entry{}, Whole: true},
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("kept (-want +got):\n%s", d)
+		t.Errorf("windows (-want +got):\n%s", d)
 	}
 	if left := w.rdb.PTTL(t.Context(), win.nameOf(1)).Val(); left > time.Minute {
-		t.Errorf("a window that was looked at lives for %v", left)
+		t.Errorf("got TTL %v after a scan, want no renewal", left)
 	}
 }
 
 func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
-	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "missing"))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{})
 	must(t, err)
@@ -953,7 +952,7 @@ func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
 		"invalidate 1 windows order:list":         win.Invalidate(t.Context(), 1),
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want an error that says %q", err, name)
+			t.Errorf("got %v, want an error with %q", err, name)
 		}
 	}
 	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 5, Loads: 5, LoadCalls: 4, RedisErrors: 8}, win.Stats()); diff != "" {
@@ -962,10 +961,10 @@ func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := win.Page(ctx, 1, nil, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a reader that had left got %v", err)
+		t.Errorf("cancelled reader, Page: got %v", err)
 	}
 	if pages, err := win.Pages(ctx, []int{1, 2}, 1); !errors.Is(err, context.Canceled) || len(pages) != 0 {
-		t.Errorf("a reader of many that had left got %v, %v", pages, err)
+		t.Errorf("cancelled reader, Pages: got %v, %v", pages, err)
 	}
 	wantLoads(t, l, 4)
 }
@@ -998,7 +997,7 @@ func TestNewWindowRejectsInvalidPolicies(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("NewWindow took %+v", p)
+					t.Errorf("NewWindow accepted %+v", p)
 				}
 			}()
 			NewWindow(h, p, strconv.Itoa, l.load)
