@@ -125,14 +125,14 @@ func leaseBelongsToOneLoad(t *testing.T, w *world) {
 	rows.commit(1)
 	mustInvalidate(t, here, 1)
 	second := getLater(t.Context(), here, 1)
-	young := nextLoad() // holds the lease now
+	later := nextLoad() // holds the lease now
 	old.end <- nil
 	receive(t, first)
 
 	if n := w.rdb.Exists(t.Context(), here.inside().nameOf(1)).Val(); n != 0 {
 		t.Error("the older load stored its value under the later lease")
 	}
-	young.end <- nil
+	later.end <- nil
 	if got := receive(t, second); got.err != nil || got.row.Version != 2 {
 		t.Errorf("second reader: got %v, want version 2", got)
 	}

@@ -402,7 +402,7 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, stored func(n int)) {
 
 // finishPut handles the replies of putScript. It returns the number of stored values and the
 // keys that a full Redis rejected; it still accepts deletions.
-func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*redis.Cmd) (kept int, full []K, err error) {
+func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*redis.Cmd) (count int, full []K, err error) {
 	c.forget(wants)
 	for i, cmd := range answers {
 		code, err := cmd.Int64()
@@ -411,17 +411,17 @@ func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*
 			full = append(full, wants[i].k)
 		case err != nil:
 			c.counts.redisErrors.Add(1)
-			return kept, full, err
+			return count, full, err
 		case code == 1:
-			kept++
+			count++
 		}
 	}
 	c.counts.redisErrors.Add(int64(len(full)))
 	if err := c.publish(ctx, wants); err != nil {
-		return kept, full, err
+		return count, full, err
 	}
 	c.removeLater(ctx, wants)
-	return kept, full, nil
+	return count, full, nil
 }
 
 // forget drops the state of these keys in this process. New readers do not join their running

@@ -158,7 +158,7 @@ func TestPinBeforeRunIsKept(t *testing.T) {
 	x.advance(0)
 	c.inside().maintain(t.Context())
 	if _, _, ok := c.inside().local.get(1); !ok {
-		t.Error("the pin is gone")
+		t.Error("the pinned entry is missing")
 	}
 }
 

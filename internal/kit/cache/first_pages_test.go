@@ -108,7 +108,7 @@ func (b *itemTable) wantLoaded(t *testing.T, what string, want ...[]ListRange[in
 }
 
 func firstPagesOf(h *Client, b *itemTable, size int, p Policy) *FirstPages[int] {
-	p.Name = "heads"
+	p.Name = "pages"
 	return NewFirstPages(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 }
 
@@ -167,7 +167,7 @@ func wholeListNeedsNoLoad(t *testing.T, w *world) {
 
 func emptyListIsStored(t *testing.T, w *world) {
 	b := newItemTable(nil)
-	p := Policy{NegativeTTL: -1} // no absence is kept
+	p := Policy{NegativeTTL: -1} // stores no absence
 	wantItems(t, firstPagesOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
 	b.wantLoaded(t, "the first time", []ListRange[int]{{7, math.MaxInt64, 4}})
 	there := firstPagesOf(w.process(t), b, 4, p)
@@ -239,7 +239,7 @@ func firstPageRoundTrips(t *testing.T, w *world) {
 			t.Errorf("%s: %d round trips and %d loads, want %d and %d", step.name, sent.roundTrips, len(b.loads), step.trips, step.loads)
 		}
 	}
-	if diff := cmp.Diff(Stats{Name: "heads", Hits: 400, Misses: 100, Loads: 300, LoadCalls: 3}, h.Stats()); diff != "" {
+	if diff := cmp.Diff(Stats{Name: "pages", Hits: 400, Misses: 100, Loads: 300, LoadCalls: 3}, h.Stats()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -258,7 +258,7 @@ func failedFirstPages(t *testing.T, w *world) {
 		"both":        {[]int{1, 2, 3}, 8},
 	} {
 		got, err := h.Pages(t.Context(), tt.owners, tt.below, 1)
-		if !errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "heads") {
+		if !errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "pages") {
 			t.Errorf("%s: got %v, want the loader's error", name, err)
 		}
 		for owner, page := range got {
@@ -358,7 +358,7 @@ func TestLargeFirstPageIsStored(t *testing.T) {
 func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
-	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
+	h := NewFirstPages(w.process(t), Policy{Name: "pages", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 	wantAllPages(t, h, b, 1) // each read releases its slot
 	must(t, h.cache.inside().slots.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {

@@ -22,7 +22,7 @@ type want[K comparable] struct {
 type load struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
-	keeps      bool // takes leases: its result is useful without readers
+	stores     bool // takes leases: its result is useful without readers
 	background bool // no reader waits for it
 	readers    int  // waiting for any of its flights; guarded by flights.mu
 }
@@ -80,7 +80,7 @@ func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (waiters []wa
 			started = newLoad(ctx)
 		}
 		started.readers++
-		started.keeps = started.keeps || !w.direct
+		started.stores = started.stores || !w.direct
 		fl := newFlight[K, V](w, started)
 		f.byKey[w.k] = fl
 		own = append(own, fl)
@@ -104,7 +104,7 @@ func (f *flights[K, V]) leave(s waiter[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.load.readers--
-	if s.load.readers == 0 && !s.load.keeps {
+	if s.load.readers == 0 && !s.load.stores {
 		s.load.cancel()
 	}
 }

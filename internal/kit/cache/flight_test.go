@@ -117,7 +117,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	awaitWaits(t, c, 1)
 	leave()
 	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("the reader that left got %v", got)
+		t.Errorf("cancelled reader: got %v", got)
 	}
 	held.end <- nil
 	receive(t, holder)
@@ -158,7 +158,7 @@ func olderLoadLeavesTheYounger(t *testing.T, w *world) {
 	old := nextLoad()
 	mustInvalidate(t, c, 1)
 	second := getLater(t.Context(), c, 1)
-	young := nextLoad()
+	later := nextLoad()
 	old.end <- nil
 	receive(t, first)
 	c.inside().flights.mu.Lock()
@@ -167,6 +167,6 @@ func olderLoadLeavesTheYounger(t *testing.T, w *world) {
 	if !joinable {
 		t.Error("the later load cannot be joined")
 	}
-	young.end <- nil
+	later.end <- nil
 	receive(t, second)
 }

@@ -104,8 +104,8 @@ func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
 	mustInvalidate(t, here, 1)
 	two.deliver(t.Context())
 	second := getLater(t.Context(), there, 1)
-	young := nextLoad() // while the old load is running
-	young.end <- nil
+	later := nextLoad() // while the old load is running
+	later.end <- nil
 	if got := receive(t, second); got.row.Version != 2 {
 		t.Errorf("the later reader got %v, want version 2", got)
 	}

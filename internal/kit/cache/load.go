@@ -138,15 +138,15 @@ func (c *core[K, V]) failAll(list []*flight[K, V], err error) {
 // flights that are granted, those to load without a lease, and those that are busy, with the
 // longest remaining lease.
 func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
-	var ask []*flight[K, V]
+	var leased []*flight[K, V]
 	for _, fl := range list {
 		if fl.direct {
 			direct = append(direct, fl)
 		} else {
-			ask = append(ask, fl)
+			leased = append(leased, fl)
 		}
 	}
-	for part := range slices.Chunk(ask, batch) {
+	for part := range slices.Chunk(leased, batch) {
 		calls := make([]scriptCall, len(part))
 		for i, fl := range part {
 			rejects := ""
@@ -219,7 +219,7 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 		}
 	}
 	c.flights.begin(granted) // a successful store proves that the value is current until now
-	kept := c.store(l.ctx, token, granted, results[:len(granted)])
+	stored := c.store(l.ctx, token, granted, results[:len(granted)])
 	for i, fl := range todo {
 		r := results[i]
 		switch {
@@ -228,7 +228,7 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 			continue
 		case i >= len(granted):
 			c.storeLocalBriefly(&fl.want, r)
-		case kept[i]:
+		case stored[i]:
 			rounds[i] = fl.round
 			c.storeLocal(&fl.want, r)
 		case c.local != nil:
@@ -299,7 +299,7 @@ func (c *core[K, V]) callLoader(ctx context.Context, todo []*flight[K, V]) (map[
 // releases the lease, so that other readers need not wait for its expiry. store reports which
 // records were stored.
 func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[K, V], records []result[V]) []bool {
-	kept := make([]bool, len(granted))
+	stored := make([]bool, len(granted))
 	for start := 0; start < len(granted); start += batch {
 		part := granted[start:min(start+batch, len(granted))]
 		calls := make([]scriptCall, len(part))
@@ -309,11 +309,11 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 		}
 		var failed error
 		for i, cmd := range c.client.run(ctx, calls) {
-			stored, err := cmd.Int64()
+			done, err := cmd.Int64()
 			failed = cmp.Or(failed, err)
 			hasRecord := len(records[start+i].record) > 0
-			kept[start+i] = err == nil && stored == 1 && hasRecord
-			if err == nil && stored == 0 && hasRecord {
+			stored[start+i] = err == nil && done == 1 && hasRecord
+			if err == nil && done == 0 && hasRecord {
 				c.counts.storesRefused.Add(1)
 			}
 		}
@@ -321,7 +321,7 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 			c.redisFailed(ctx, failed)
 		}
 	}
-	return kept
+	return stored
 }
 
 // result is the outcome of one read or load.
@@ -384,7 +384,7 @@ func (p Policy) shortTTL() time.Duration {
 // waits for a slot. After a failure it pauses, so a failing database gets no storm of loads.
 func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 	l := newLoad(ctx)
-	l.background, l.keeps = true, true
+	l.background, l.stores = true, true
 	var list []*flight[K, V]
 	for _, w := range wants {
 		if _, under := c.refreshing.LoadOrStore(w.k, struct{}{}); !under {

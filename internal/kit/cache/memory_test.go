@@ -12,7 +12,7 @@ import (
 
 // memoryOf returns a Memory of texts by number.
 func memoryOf(h *Client, l Local) *Memory[int, string] {
-	return NewMemory[int, string](h, Policy{Name: "near", TTL: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
+	return NewMemory[int, string](h, Policy{Name: "memory", TTL: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
 }
 
 var wholeMemory = Local{Share: 1, Criteria: allCriteria}
@@ -159,10 +159,10 @@ func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 			}
 		},
 		"message of another process": func(t *testing.T, x connected, _ *Memory[int, string]) {
-			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["1"]}`)})
+			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"memory","k":["1"]}`)})
 		},
 		"invalid keys": func(t *testing.T, x connected, _ *Memory[int, string]) {
-			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["one"]}`)})
+			x.handler(t.Context(), [][]byte{[]byte(`{"f":"other","p":"memory","k":["one"]}`)})
 		},
 		"reset": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.observer.Reset(t.Context(), "test")
@@ -205,7 +205,7 @@ func TestMemoryInvalidateReachesOtherProcesses(t *testing.T) {
 	if _, err := there.Get(t.Context(), 2, other.load); err != nil || other.calls != 1 {
 		t.Errorf("another key: got %d loads, want one; %v", other.calls, err)
 	}
-	want := []busMessage{{From: one.id, Policy: "near", Keys: []string{"1", "3"}}}
+	want := []busMessage{{From: one.id, Policy: "memory", Keys: []string{"1", "3"}}}
 	if diff := cmp.Diff(want, on.messages(t)); diff != "" {
 		t.Error(diff)
 	}

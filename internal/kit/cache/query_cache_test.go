@@ -79,14 +79,14 @@ func TestQueryCache(t *testing.T) {
 func listIsReadOnce(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3)
 	here, lists := queriesOf(w.process(t), rows.list)
-	_, elsewhere := queriesOf(w.process(t), rows.list)
+	_, other := queriesOf(w.process(t), rows.list)
 	for range 2 {
 		mustList(t, lists, query{1, 10}, 1, 2, 3)
-		mustList(t, elsewhere, query{1, 10}, 1, 2, 3)
+		mustList(t, other, query{1, 10}, 1, 2, 3)
 	}
 	rows.commit(4)
 	mustInvalidateTable(t, here)
-	mustList(t, elsewhere, query{1, 10}, 1, 2, 3, 4)
+	mustList(t, other, query{1, 10}, 1, 2, 3, 4)
 	mustList(t, lists, query{1, 10}, 1, 2, 3, 4)
 	if got := len(rows.loads()); got != 2 {
 		t.Errorf("got %d queries, want one before and one after the write", got)

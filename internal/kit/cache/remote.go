@@ -54,11 +54,11 @@ func (c *Client) getMany(ctx context.Context, keys []string, generation string) 
 		}
 		return replies
 	}
-	ask := keys
+	all := keys
 	if generation != "" {
-		ask = slices.Concat(keys, []string{generation})
+		all = slices.Concat(keys, []string{generation})
 	}
-	records, err := c.rdb.MGet(ctx, ask...).Result()
+	records, err := c.rdb.MGet(ctx, all...).Result()
 	for i := range replies {
 		if err != nil {
 			replies[i].err = err

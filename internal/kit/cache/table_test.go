@@ -108,7 +108,7 @@ func newCache[K comparable, V any](h *Client, p Policy, key func(K) string, load
 	return New(h, p, Source[K, V]{Key: key, Load: load})
 }
 
-// cacheOf returns a cache of rows for one process. Nothing expires unless the test says so.
+// cacheOf returns a cache of rows for one process. Nothing expires unless a test sets it.
 func cacheOf(h *Client, load Loader[int, row], p Policy) *Cache[int, row] {
 	p.Name = "row"
 	return newCache(h, p.withTestTimes(), strconv.Itoa, load)

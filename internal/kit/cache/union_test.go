@@ -201,7 +201,7 @@ type feeds struct {
 	truth  *authors
 }
 
-// feedsOf returns feeds in which nothing expires unless the test says so.
+// feedsOf returns feeds in which nothing expires unless a test sets it.
 func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
 	p.Name = "feed:in"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)

@@ -92,11 +92,11 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 				t.Errorf("warming made keys hot (-before +after)\n%s", d)
 			}
 			of = map[string]int{"": n}
-			kept, err := c.inside().loadWarmKeys(t.Context())
+			saved, err := c.inside().loadWarmKeys(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, k := range kept {
+			for _, k := range saved {
 				of[strings.TrimRight(k, "0123456789")]++
 			}
 			return of
@@ -182,9 +182,9 @@ func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts-and-more", x.wall())).Val(); got != 1 {
 		t.Errorf("got %d keys of the other policy, want 1", got)
 	}
-	kept := w.rdb.ZRevRange(t.Context(), x.warmKey("texts", x.wall()), 0, 0).Val()
-	if len(kept) != 1 || len(kept[0]) != 4 || kept[0][0] != '2' {
-		t.Errorf("got hottest %q, want one of the last round", kept)
+	saved := w.rdb.ZRevRange(t.Context(), x.warmKey("texts", x.wall()), 0, 0).Val()
+	if len(saved) != 1 || len(saved[0]) != 4 || saved[0][0] != '2' {
+		t.Errorf("got hottest %q, want one of the last round", saved)
 	}
 	if _, err := c.Warm(t.Context()); err != nil {
 		t.Fatal(err)

@@ -111,9 +111,9 @@ func pagesOfManyWait(t *testing.T, w *world) {
 	l.insert(2, numbered(2)...)
 	l.insert(3, numbered(3)...)
 	load, nextLoad := l.pausing(t)
-	elsewhere := windowOf(w.process(t), load, WindowPolicy{})
+	other := windowOf(w.process(t), load, WindowPolicy{})
 	here := windowOf(w.process(t), l.load, WindowPolicy{})
-	one, two := pageLater(t.Context(), elsewhere, 1), pageLater(t.Context(), elsewhere, 2)
+	one, two := pageLater(t.Context(), other, 1), pageLater(t.Context(), other, 2)
 	a, b := nextLoad(), nextLoad()
 	many := pagesLater(t.Context(), here, 1, 2, 3)
 	eventually(t, "two of three lists wait", func() bool { return here.Stats().Waits == 2 })
@@ -132,7 +132,7 @@ func pagesOfManyWait(t *testing.T, w *world) {
 
 	ctx, leave := context.WithCancel(t.Context())
 	must(t, here.Invalidate(t.Context(), 1))
-	one = pageLater(t.Context(), elsewhere, 1)
+	one = pageLater(t.Context(), other, 1)
 	a = nextLoad()
 	many = pagesLater(ctx, here, 1, 2)
 	eventually(t, "a list waits", func() bool { return here.Stats().Waits == 3 })
@@ -179,7 +179,7 @@ func manyLoadsSurviveTheirReader(t *testing.T, w *world) {
 	p := nextLoad()
 	leave()
 	if got := receive(t, many); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("the reader that left got %v, want context.Canceled", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
 		t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())

@@ -154,10 +154,10 @@ func (o *unorderedChanges) check(t *testing.T, round int, seed uint64) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	kept, err := o.windows[0].Peek(t.Context(), 0, 1, 2, 3)
+	windows, err := o.windows[0].Peek(t.Context(), 0, 1, 2, 3)
 	must(t, err)
-	o.compared += len(kept)
-	for _, k := range kept {
+	o.compared += len(windows)
+	for _, k := range windows {
 		want := o.newest(k.Key, len(k.Entries))
 		if k.Whole {
 			want = o.newest(k.Key, unorderedMembers)

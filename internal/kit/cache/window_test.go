@@ -155,7 +155,7 @@ func numbered(scores ...int) []Entry {
 	return entries
 }
 
-// windowOf returns windows of one process. Nothing expires unless the test says so.
+// windowOf returns windows of one process. Nothing expires unless a test sets it.
 func windowOf(h *Client, load WindowLoader[int], p WindowPolicy) *Window[int] {
 	p.Name = "order:list"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, longTime)
@@ -559,13 +559,13 @@ func windowLeaseBelongsToOneLoad(t *testing.T, w *world) {
 	l.insert(1, numbered(2)...)
 	must(t, here.Add(t.Context(), 1, numbered(2)...))
 	second := pageLater(t.Context(), here, 1)
-	young := nextLoad() // holds the lease now
+	later := nextLoad() // holds the lease now
 	old.end <- nil
 	receive(t, first)
 	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
 		t.Error("the older load stored its list under the later lease")
 	}
-	young.end <- nil
+	later.end <- nil
 	wantPage(t, "the second reader", pageResult{numbered(2, 1), true}, receive(t, second).pageResult)
 	wantPage(t, "another process", pageResult{numbered(2, 1), true}, mustPage(t, there, 1, nil, 10))
 	wantLoads(t, l, 2)

@@ -127,8 +127,8 @@ func TestHigherVersionWins(t *testing.T) {
 			p := localPolicy()
 			p.Local.MaxAge = time.Hour
 			c := parsedRows(x.Client, p, newTable())
-			entryOf := func(version int, asked string) *entry[*row] {
-				return &entry[*row]{v: &row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
+			entryOf := func(version int, label string) *entry[*row] {
+				return &entry[*row]{v: &row{1, version}, version: int64(version), name: label, until: int64(time.Hour), weight: 300}
 			}
 			first := c.inside().local.stamp(1)
 			x.advance(time.Second)

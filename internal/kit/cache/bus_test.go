@@ -55,7 +55,9 @@ func (p *port) Publish(_ context.Context, ms ...eventbus.Message) error {
 	return nil
 }
 
-func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.handler = hear }
+func (p *port) Subscribe(_ string, handler func(ctx context.Context, bodies [][]byte)) {
+	p.handler = handler
+}
 
 func (p *port) AddObserver(f eventbus.Observer) { p.observer = f }
 
