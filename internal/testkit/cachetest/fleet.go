@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// Fleet is some processes that share a Redis and a [Truth]. Its methods, but for
-// Call and Truth, are for one goroutine.
+// Fleet is a number of processes that share a Redis and a [Truth]. Only Call and Truth are
+// safe for concurrent use.
 type Fleet struct {
 	setting  Setting
 	dir      string
@@ -25,15 +25,15 @@ type Fleet struct {
 	unmap    func() error
 	command  func() *exec.Cmd
 	children []*child
-	links    []*Link // of the processes; none if they have no bus
+	links    []*Link // of the processes; none without a bus
 }
 
-// Start starts n processes. Each is a command that calls [Serve] on its standard
-// input and output. Close ends them.
+// Start starts n processes. Each runs a command that calls [Serve] on its standard input and
+// output. Close ends them.
 func Start(n int, s Setting, command func() *exec.Cmd) (*Fleet, error) {
 	dir, err := os.MkdirTemp("", "cachetest")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for shared memory: %w", err)
+		return nil, fmt.Errorf("create directory for shared memory: %w", err)
 	}
 	s.Truth = filepath.Join(dir, "truth")
 	f := &Fleet{setting: s, dir: dir, command: command, unmap: func() error { return nil }}
@@ -54,7 +54,7 @@ func Start(n int, s Setting, command func() *exec.Cmd) (*Fleet, error) {
 	return f, nil
 }
 
-// Truth is what the processes share. It is gone when the fleet is closed.
+// Truth returns the shared memory. It is invalid after Close.
 func (f *Fleet) Truth() *Truth { return f.truth }
 
 // Restart starts process i, which is new or was killed.
@@ -65,23 +65,23 @@ func (f *Fleet) Restart(i int) error {
 		s.BusURL = f.links[i].URL()
 	}
 	f.truth.Loading[i].Store(0)
-	c, err := subprocess.StartProcess[Command, Answer](f.command(), s)
+	c, err := subprocess.StartProcess[Command, Result](f.command(), s)
 	if err == nil {
 		f.children[i] = c
 	}
 	return err
 }
 
-// Kill kills process i (SIGKILL where there are signals) and returns when it is
-// gone, with the number of loads that were under way in it.
+// Kill kills process i (SIGKILL where signals exist), waits for its end, and returns the
+// number of its running loads.
 func (f *Fleet) Kill(i int) (loads int64) {
 	f.children[i].Kill()
 	return f.truth.Loading[i].Load()
 }
 
-// Call lets process i do something and waits for its answer. The error is the
-// cache's, or says that the process died.
-func (f *Fleet) Call(ctx context.Context, i int, c Command) (Answer, error) {
+// Call sends a command to process i and waits for its result. The error is that of the cache,
+// or reports that the process died.
+func (f *Fleet) Call(ctx context.Context, i int, c Command) (Result, error) {
 	a, err := f.children[i].Call(ctx, c)
 	if err == nil && a.Err != "" {
 		err = errors.New(a.Err)
@@ -92,9 +92,9 @@ func (f *Fleet) Call(ctx context.Context, i int, c Command) (Answer, error) {
 	return a, nil
 }
 
-// All lets every process do the same at once, and returns their answers.
-func (f *Fleet) All(ctx context.Context, c Command) ([]Answer, error) {
-	answers, errs := make([]Answer, len(f.children)), make([]error, len(f.children))
+// All sends a command to every process at once, and returns the results.
+func (f *Fleet) All(ctx context.Context, c Command) ([]Result, error) {
+	answers, errs := make([]Result, len(f.children)), make([]error, len(f.children))
 	var all sync.WaitGroup
 	for i := range f.children {
 		all.Go(func() { answers[i], errs[i] = f.Call(ctx, i, c) })
@@ -103,25 +103,25 @@ func (f *Fleet) All(ctx context.Context, c Command) ([]Answer, error) {
 	return answers, errors.Join(errs...)
 }
 
-// Course says how a race goes.
+// Course configures a race.
 type Course struct {
-	Seed    uint64                         // of every random choice, though not of how they interleave
+	Seed    uint64                         // of every random choice, but not of their interleaving
 	Readers int                            // of each process
-	Rest    time.Duration                  // longest pause between two writes of a process; default 6ms
-	Enough  func() bool                    // whether the race may end
-	Pause   func(*rand.Rand) time.Duration // before the next process is killed; nil: none is
+	Rest    time.Duration                  // maximum pause between two writes of a process; default 6ms
+	Enough  func() bool                    // reports whether the race may end
+	Pause   func(*rand.Rand) time.Duration // returns the time until the next kill; nil: no kills
 }
 
-// Killed counts the processes that a race killed.
+// Killed counts the killed processes of a race, and those of them with a running load.
 type Killed struct{ All, Loading int }
 
-// Race lets all processes read and write at random until there is enough, and
-// kills one after the other meanwhile. What it showed is in the truth.
+// Race runs random reads and writes in all processes until Enough, and kills one after the
+// other meanwhile. The outcome is in the truth.
 func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
-	racing := make([]<-chan Answer, len(f.children))
+	racing := make([]<-chan Result, len(f.children))
 	for i := range f.children {
 		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
 	}
@@ -164,7 +164,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 	return k, err
 }
 
-// victim is a process to be killed: every other time one that loads, if one does.
+// victim selects a process to kill: every other time one that is loading, if any.
 func (f *Fleet) victim(draw *rand.Rand) int {
 	i, loading := draw.IntN(len(f.children)), draw.IntN(2) == 0
 	for j := range f.children {
@@ -185,5 +185,5 @@ func (f *Fleet) Close() error {
 	return errors.Join(f.closeLinks(), f.unmap(), os.RemoveAll(f.dir))
 }
 
-// child is one process, for its fleet.
-type child = subprocess.Process[Command, Answer]
+// child is a process of a fleet.
+type child = subprocess.Process[Command, Result]

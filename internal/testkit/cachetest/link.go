@@ -14,70 +14,69 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Fault is what is wrong with a link.
+// Fault is the state of a link.
 type Fault string
 
 // The faults.
 const (
+	// The faults.
 	Healthy  Fault = "healthy"
-	Cut      Fault = "cut"       // connections are closed, new ones too
-	HalfOpen Fault = "half-open" // connections stay and carry nothing
-	Delayed  Fault = "delayed"   // what comes back takes up to 300 ms more, each time another while
+	Cut      Fault = "cut"       // connections are closed, also new ones
+	HalfOpen Fault = "half-open" // connections stay open and carry nothing
+	Delayed  Fault = "delayed"   // each reply is delayed by a random time up to 300 ms
 )
 
 const maxDelay = 300 * time.Millisecond
 
-// Link is a way to a Redis that can be broken. What it holds back while it is
-// half-open comes when it heals, as it does on a network. Its methods are safe for
-// concurrent use.
+// Link is a connection to a Redis that can be broken. A healed half-open link delivers its
+// pending data, like a network. Its methods are safe for concurrent use.
 type Link struct {
-	network, addr string // of the Redis
+	network, addr string // of Redis
 	listener      net.Listener
 	all           sync.WaitGroup
 
 	mu      sync.Mutex
 	fault   Fault
-	changed chan struct{}      // closed at the next change
-	open    map[*wire]struct{} // connections
+	changed chan struct{}            // closed at the next change
+	open    map[*connection]struct{} // connections
 	closed  bool
 }
 
-// wire is one connection: both of its ends.
-type wire struct {
+// connection has both ends of one connection.
+type connection struct {
 	client, server net.Conn
-	over           chan struct{}
+	done           chan struct{}
 	once           sync.Once
 }
 
-func (w *wire) close() {
+func (w *connection) close() {
 	w.once.Do(func() {
-		close(w.over)
+		close(w.done)
 		_, _ = w.client.Close(), w.server.Close()
 	})
 }
 
-// NewLink begins to forward connections, from the socket that URL names, to the
-// Redis of a URL. Close ends it.
+// NewLink forwards connections from a Unix socket to the Redis of a URL. Close ends it.
 func NewLink(redisURL, socket string) (*Link, error) {
 	to, err := url.Parse(redisURL)
 	if err != nil {
-		return nil, fmt.Errorf("link to Redis: %w", err)
+		return nil, fmt.Errorf("create link to Redis: %w", err)
 	}
-	l := &Link{network: "tcp", addr: to.Host, fault: Healthy, changed: make(chan struct{}), open: make(map[*wire]struct{})}
+	l := &Link{network: "tcp", addr: to.Host, fault: Healthy, changed: make(chan struct{}), open: make(map[*connection]struct{})}
 	if to.Scheme == "unix" {
 		l.network, l.addr = "unix", to.Path
 	}
 	if l.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"}); err != nil {
-		return nil, fmt.Errorf("link to Redis: %w", err)
+		return nil, fmt.Errorf("create link to Redis: %w", err)
 	}
 	l.all.Go(l.accept)
 	return l, nil
 }
 
-// URL is where the near end of the link is.
+// URL returns the address of the local end.
 func (l *Link) URL() string { return "unix://" + l.listener.Addr().String() }
 
-// Set breaks the link, or heals it.
+// Set breaks or heals the link.
 func (l *Link) Set(f Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,21 +84,21 @@ func (l *Link) Set(f Fault) {
 	close(l.changed)
 	l.changed = make(chan struct{})
 	if f == Cut {
-		l.hangUp()
+		l.closeAll()
 	}
 }
 
-func (l *Link) hangUp() {
+func (l *Link) closeAll() {
 	for w := range l.open {
 		w.close()
 	}
 }
 
-// Close ends all connections, and returns when nothing is forwarded any more.
+// Close closes all connections and waits until forwarding has ended.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	l.closed = true
-	l.hangUp()
+	l.closeAll()
 	l.mu.Unlock()
 	err := l.listener.Close()
 	l.all.Wait()
@@ -128,8 +127,8 @@ func (l *Link) accept() {
 			_ = client.Close()
 			continue
 		}
-		w := &wire{client: client, server: server, over: make(chan struct{})}
-		if !l.keep(w) {
+		w := &connection{client: client, server: server, done: make(chan struct{})}
+		if !l.register(w) {
 			w.close()
 			continue
 		}
@@ -138,8 +137,8 @@ func (l *Link) accept() {
 	}
 }
 
-// keep notes a connection, unless the link was cut or closed meanwhile.
-func (l *Link) keep(w *wire) bool {
+// register adds a connection. It reports false if the link was cut or closed meanwhile.
+func (l *Link) register(w *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.fault == Cut {
@@ -149,7 +148,7 @@ func (l *Link) keep(w *wire) bool {
 	return true
 }
 
-func (l *Link) forward(w *wire, to, from net.Conn, back bool) {
+func (l *Link) forward(w *connection, to, from net.Conn, back bool) {
 	defer func() {
 		w.close()
 		l.mu.Lock()
@@ -159,7 +158,7 @@ func (l *Link) forward(w *wire, to, from net.Conn, back bool) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if err != nil || !l.passes(w, back) {
+		if err != nil || !l.awaitHealthy(w, back) {
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -168,8 +167,8 @@ func (l *Link) forward(w *wire, to, from net.Conn, back bool) {
 	}
 }
 
-// passes waits until bytes may go on. It reports false if the connection ended.
-func (l *Link) passes(w *wire, back bool) bool {
+// awaitHealthy waits until bytes may pass. It reports false if the connection was closed.
+func (l *Link) awaitHealthy(w *connection, back bool) bool {
 	for {
 		f, changed := l.state()
 		var wait <-chan time.Time
@@ -185,18 +184,17 @@ func (l *Link) passes(w *wire, back bool) bool {
 		case <-wait:
 			return true
 		case <-changed:
-		case <-w.over:
+		case <-w.done:
 			return false
 		}
 	}
 }
 
-// Link is the way of process i to its bus, nil if it has none.
+// Link returns the link of process i to its bus.
 func (f *Fleet) Link(i int) *Link { return f.links[i] }
 
-// Trouble breaks and heals the links at random until ctx ends, each on its own,
-// and leaves them healthy. Every kind of fault has its turn. It returns how often
-// each one was.
+// Trouble breaks and heals each link at random until ctx ends, and leaves all healthy. It
+// injects every kind of fault and returns their counts.
 func (f *Fleet) Trouble(ctx context.Context, seed uint64) map[Fault]int {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -227,7 +225,7 @@ func (f *Fleet) Trouble(ctx context.Context, seed uint64) map[Fault]int {
 	return counts
 }
 
-// openLinks gives each of n processes its own way to the bus.
+// openLinks creates a link to the bus for each of n processes.
 func (f *Fleet) openLinks(n int) error {
 	for i := range n {
 		l, err := NewLink(f.setting.BusURL, filepath.Join(f.dir, fmt.Sprintf("bus%d", i)))

@@ -11,47 +11,46 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// gathering is how long a reordering bus holds messages back.
-const gathering = 20 * time.Millisecond
+// holdTime is the delay of messages on a reordering bus.
+const holdTime = 20 * time.Millisecond
 
-// reordering is a bus whose messages come late, in any order, and some of them
-// twice. It tells its followers that they are in sync when they have heard what
-// they are to have heard, not before: that much a bus owes them.
-type reordering struct {
+// reorderingBus is a bus that delays, reorders and partly repeats messages. It forwards a sync
+// only after all earlier messages, as every bus must.
+type reorderingBus struct {
 	eventbus.Bus
-	shuffled *atomic.Int64 // counts batches of two and more
+	shuffled *atomic.Int64 // batches of at least two messages
 
-	mu      sync.Mutex // held while hearers and followers are called
-	waiting []heard
-	synced  time.Time // to be told once what waits was heard; zero: nothing is
-	follow  []eventbus.Observer
+	mu        sync.Mutex // held while handlers and observers run
+	pending   []delivery
+	synced    time.Time // sync to forward after the pending messages; zero: none
+	observers []eventbus.Observer
 }
 
-type heard struct {
-	hear func(ctx context.Context, bodies [][]byte)
-	body []byte
+type delivery struct {
+	handler func(ctx context.Context, bodies [][]byte)
+	body    []byte
 }
 
-func (r *reordering) Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte)) {
+func (r *reorderingBus) Subscribe(topic string, handler func(ctx context.Context, bodies [][]byte)) {
 	r.Bus.Subscribe(topic, func(_ context.Context, bodies [][]byte) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, body := range bodies {
-			r.waiting = append(r.waiting, heard{hear, body})
+			r.pending = append(r.pending, delivery{handler, body})
 		}
 	})
 }
 
-func (r *reordering) AddObserver(f eventbus.Observer) {
-	if r.follow = append(r.follow, f); len(r.follow) == 1 {
-		r.Bus.AddObserver(follower{r})
+func (r *reorderingBus) AddObserver(f eventbus.Observer) {
+	if r.observers = append(r.observers, f); len(r.observers) == 1 {
+		r.Bus.AddObserver(observer{r})
 	}
 }
 
-func (r *reordering) Run(ctx context.Context) error {
+func (r *reorderingBus) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() {
-		every := time.NewTicker(gathering)
+		every := time.NewTicker(holdTime)
 		defer every.Stop()
 		for {
 			select {
@@ -67,11 +66,11 @@ func (r *reordering) Run(ctx context.Context) error {
 	return err
 }
 
-func (r *reordering) deliver(ctx context.Context) {
+func (r *reorderingBus) deliver(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := r.waiting
-	r.waiting = nil
+	list := r.pending
+	r.pending = nil
 	if len(list) > 1 {
 		r.shuffled.Add(1)
 	}
@@ -82,30 +81,30 @@ func (r *reordering) deliver(ctx context.Context) {
 	}
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	for _, h := range list {
-		h.hear(ctx, [][]byte{h.body})
+		h.handler(ctx, [][]byte{h.body})
 	}
 	if !r.synced.IsZero() {
-		for _, f := range r.follow {
+		for _, f := range r.observers {
 			f.Synced(r.synced)
 		}
 	}
 	r.synced = time.Time{}
 }
 
-// follower is what the bus beneath tells.
-type follower struct{ *reordering }
+// observer receives the events of the underlying bus.
+type observer struct{ *reorderingBus }
 
-// Reset passes a gap on at once: what waits is part of what is forgotten.
-func (f follower) Reset(ctx context.Context, why eventbus.Gap) {
+// Reset forwards a gap at once and drops the pending messages.
+func (f observer) Reset(ctx context.Context, why eventbus.Gap) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waiting, f.synced = nil, time.Time{}
-	for _, to := range f.follow {
+	f.pending, f.synced = nil, time.Time{}
+	for _, to := range f.observers {
 		to.Reset(ctx, why)
 	}
 }
 
-func (f follower) Synced(at time.Time) {
+func (f observer) Synced(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.synced = at

@@ -20,33 +20,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// process is what one process of a fleet has.
+// process is a process of a fleet.
 type process struct {
 	truth  *Truth
 	number int
 	cache  *cache.Cache[int, Row]
-	local  bool               // races read what the process holds itself
-	seen   [Keys]atomic.Int64 // the newest version that a race read here
-	beat   atomic.Int64       // when this process ran last, unix nanoseconds
+	local  bool               // races read local memory
+	seen   [Keys]atomic.Int64 // newest version that a race read here
+	beat   atomic.Int64       // last run of this process, unix nanoseconds
 }
 
-// Serve is a process of a fleet: it reads its Setting and then commands from in,
-// and writes answers to out, as [subprocess.Serve] does. The process is to exit when
-// it returns.
+// Serve runs a process of a fleet. It reads a Setting and then commands from in, and writes
+// results to out, like [subprocess.Serve]. The process must exit when Serve returns.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(url string) (redis.UniversalClient, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return subprocess.Serve(in, out, func(s Setting) (func(Command) Answer, error) {
+	return subprocess.Serve(in, out, func(s Setting) (func(Command) Result, error) {
 		p, err := newProcess(ctx, s, open)
 		if err != nil {
 			return nil, err
 		}
-		return func(c Command) Answer { return p.do(ctx, c) }, nil
+		return func(c Command) Result { return p.do(ctx, c) }, nil
 	})
 }
 
 func newProcess(ctx context.Context, s Setting, open func(url string) (redis.UniversalClient, error)) (*process, error) {
-	truth, _, err := openTruth(s.Truth) // mapped for as long as the process lives
+	truth, _, err := openTruth(s.Truth) // mapped until the process ends
 	if err != nil {
 		return nil, err
 	}
@@ -60,41 +59,41 @@ func newProcess(ctx context.Context, s Setting, open func(url string) (redis.Uni
 			return nil, err
 		}
 	}
-	hub, err := cache.NewClient(rdb, o)
+	client, err := cache.NewClient(rdb, o)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{truth: truth, number: s.Number, local: o.Bus != nil}
-	p.cache = cache.New(hub, s.Policy, cache.Source[int, Row]{
+	p.cache = cache.New(client, s.Policy, cache.Source[int, Row]{
 		Key: strconv.Itoa, Parse: strconv.Atoi, Load: p.load, Version: func(r Row) int64 { return r.Version },
 	})
 	if s.LocalBytes > 0 {
-		go func() { _ = hub.Run(ctx) }() // always nil
+		go func() { _ = client.Run(ctx) }() // always nil
 	}
 	if o.Bus != nil {
-		go func() { _ = o.Bus.Run(ctx) }() // it ends with the process
-		go p.live(ctx)
+		go func() { _ = o.Bus.Run(ctx) }() // ends with the process
+		go p.recordBeats(ctx)
 	}
 	return p, nil
 }
 
-// openBus builds the bus of a process, over a client of its own.
+// openBus returns the bus of a process, on its own Redis client.
 func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClient, error)) (eventbus.Bus, error) {
 	rdb, err := open(s.BusURL)
 	if err != nil {
-		return nil, fmt.Errorf("open the Redis of the bus: %w", err)
+		return nil, fmt.Errorf("open Redis of bus: %w", err)
 	}
 	var bus eventbus.Bus = eventbus.NewRedis(rdb, redisdb.NewBlockingClient, eventbus.Options{Prefix: s.Prefix})
 	if s.Reorder {
-		bus = &reordering{Bus: bus, shuffled: &truth.Shuffled}
+		bus = &reorderingBus{Bus: bus, shuffled: &truth.Shuffled}
 	}
 	return bus, nil
 }
 
-// live notes again and again that this process runs: one that gets no processor
-// has a clock that stands still, as that of the cache.
-func (p *process) live(ctx context.Context) {
-	every := time.NewTicker(beats)
+// recordBeats records that this process runs. A process without CPU time has a stopped clock,
+// like its cache.
+func (p *process) recordBeats(ctx context.Context) {
+	every := time.NewTicker(beatInterval)
 	defer every.Stop()
 	for ctx.Err() == nil {
 		p.beat.Store(time.Now().UnixNano())
@@ -103,11 +102,11 @@ func (p *process) live(ctx context.Context) {
 }
 
 const (
-	beats = 5 * time.Millisecond
-	pause = 20 * time.Millisecond // without a beat, that is worth to be noted
+	beatInterval = 5 * time.Millisecond
+	minPause     = 20 * time.Millisecond // shortest recorded time without a beat
 )
 
-// load reads rows and is slow to answer, as a database is.
+// load reads rows and returns late, like a database.
 func (p *process) load(ctx context.Context, keys []int) (map[int]Row, error) {
 	found := make(map[int]Row, len(keys))
 	for _, k := range keys {
@@ -124,14 +123,14 @@ func (p *process) load(ctx context.Context, keys []int) (map[int]Row, error) {
 	return found, clock.Sleep(ctx, time.Duration(wait))
 }
 
-func (p *process) do(ctx context.Context, c Command) (a Answer) {
+func (p *process) do(ctx context.Context, c Command) (a Result) {
 	var err error
 	began := time.Now()
 	switch c.Do {
 	case Get:
 		a.Version, err = p.get(cache.SkipLocal(ctx), c.Key)
 	case Put:
-		a.Kept, err = p.cache.Put(ctx, c.Key, Row{c.Version})
+		a.Stored, err = p.cache.Put(ctx, c.Key, Row{c.Version})
 	case Invalidate:
 		err = p.cache.Invalidate(ctx, c.Key)
 	case ReadHot:
@@ -139,7 +138,7 @@ func (p *process) do(ctx context.Context, c Command) (a Answer) {
 	case Race:
 		p.race(ctx, c)
 	default:
-		err = fmt.Errorf("there is no deed %q", c.Do)
+		err = fmt.Errorf("unknown operation %q", c.Do)
 	}
 	a.Took, a.Stats = time.Since(began), p.cache.Stats()
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *process) do(ctx context.Context, c Command) (a Answer) {
 	return a
 }
 
-// get returns the version of a row, 0 if there is none.
+// get returns the version of a row, 0 for no row.
 func (p *process) get(ctx context.Context, key int) (int64, error) {
 	r, err := p.cache.Get(ctx, key)
 	if errors.Is(err, cache.ErrNotFound) {
@@ -158,7 +157,7 @@ func (p *process) get(ctx context.Context, key int) (int64, error) {
 }
 
 func (p *process) readHot(ctx context.Context, c Command) (reads, slow int64, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.For, errOver)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.For, errReadTimeOver)
 	defer cancel()
 	var all sync.WaitGroup
 	var read, late atomic.Int64
@@ -167,7 +166,7 @@ func (p *process) readHot(ctx context.Context, c Command) (reads, slow int64, er
 		all.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				// A read is let finish: one that were cut off could not be judged.
+				// Reads always finish: a cancelled read could not be checked.
 				if _, err := p.get(context.WithoutCancel(ctx), c.Key); err != nil {
 					failed.Store(&err)
 					return
@@ -187,9 +186,9 @@ func (p *process) readHot(ctx context.Context, c Command) (reads, slow int64, er
 	return read.Load(), late.Load(), err
 }
 
-var errOver = errors.New("the time is over")
+var errReadTimeOver = errors.New("read time is over")
 
-// race has one writer and some readers.
+// race runs one writer and some readers.
 func (p *process) race(ctx context.Context, c Command) {
 	var all sync.WaitGroup
 	all.Go(func() { p.write(ctx, rand.New(rand.NewPCG(c.Seed, 0)), c.Pause) })
@@ -204,21 +203,21 @@ func (p *process) race(ctx context.Context, c Command) {
 	all.Wait()
 }
 
-// write commits, tells the cache, and only then raises the floor.
+// write commits, updates the cache, and then raises the floor.
 func (p *process) write(ctx context.Context, draw *rand.Rand, rest time.Duration) {
 	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(rest)))) == nil {
 		key := draw.IntN(Keys)
 		version := p.truth.commit(key)
-		if err := p.tell(ctx, key, version, draw.IntN(2) == 0); err != nil {
+		if err := p.announce(ctx, key, version, draw.IntN(2) == 0); err != nil {
 			p.truth.Errors.Add(1)
-			continue // not told: the floor stays, as the cache's promise says
+			continue // not announced: the floor stays, as the cache guarantees
 		}
-		p.truth.told(key, version)
+		p.truth.announced(key, version)
 		p.truth.Writes.Add(1)
 	}
 }
 
-func (p *process) tell(ctx context.Context, key int, version int64, put bool) error {
+func (p *process) announce(ctx context.Context, key int, version int64, put bool) error {
 	if put && !absent(version) {
 		_, err := p.cache.Put(ctx, key, Row{version})
 		return err
@@ -226,8 +225,7 @@ func (p *process) tell(ctx context.Context, key int, version int64, put bool) er
 	return p.cache.Invalidate(ctx, key)
 }
 
-// read compares what it gets with the floor before it began. One read in four is
-// of several keys.
+// read compares results with the floor before the read. One read in four has several keys.
 func (p *process) read(ctx context.Context, draw *rand.Rand) {
 	for ctx.Err() == nil && !p.truth.Stop.Load() {
 		keys := draw.Perm(Keys)[:1+draw.IntN(4)/3*draw.IntN(Keys)]
@@ -246,22 +244,21 @@ func (p *process) read(ctx context.Context, draw *rand.Rand) {
 	}
 }
 
-// readLocal reads what the process may hold itself, and compares it with what was
-// told so long before the read that it has to be seen, and with what this process
-// answered before. A reader has a little pause, or it would leave the others none
-// of the processor.
+// readLocal reads through local memory. It compares the result with the versions that must be
+// visible by now, and with earlier results of this process. Readers pause briefly to leave CPU
+// time to the others.
 func (p *process) readLocal(ctx context.Context, draw *rand.Rand) {
 	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
 		key := draw.IntN(Keys)
 		floor, seen := p.truth.Floor[key].Load(), p.seen[key].Load()
 		began := time.Now()
-		away := time.Duration(began.UnixNano() - p.beat.Load())
-		if away < pause {
-			away = 0
+		paused := time.Duration(began.UnixNano() - p.beat.Load())
+		if paused < minPause {
+			paused = 0
 		}
-		fresh := draw.IntN(50) == 0
+		skipLocal := draw.IntN(50) == 0
 		at := ctx
-		if fresh {
+		if skipLocal {
 			at = cache.SkipLocal(ctx)
 		}
 		got, err := p.get(at, key)
@@ -269,10 +266,10 @@ func (p *process) readLocal(ctx context.Context, draw *rand.Rand) {
 			p.truth.Errors.Add(1)
 			continue
 		}
-		if fresh {
+		if skipLocal {
 			p.truth.judge(key, floor, got)
 		} else {
-			p.truth.judgeLocal(key, floor, got, began, away)
+			p.truth.judgeLocal(key, floor, got, began, paused)
 		}
 		if got > 0 && got < seen {
 			p.truth.Back.Add(1)

@@ -9,119 +9,118 @@ import (
 )
 
 const (
-	// Keys are the rows of a truth.
+	// Keys is the number of rows of a truth.
 	Keys = 16
-	// Most is how many processes a fleet may have.
-	Most = 8
+	// MaxProcesses is the maximum number of processes of a fleet.
+	MaxProcesses = 8
 )
 
-// Truth is memory that processes share. What a process did up to the moment in
-// which it was killed is in it. A value never changes but atomically, so any
-// number of goroutines of any process may use it.
+// Truth is memory that processes share. It contains everything that a killed process did
+// before its end. Values change only atomically, so it is safe for concurrent use in all
+// processes.
 //
-// A row is its version: an update raises it. Every eighth version, and the zero
-// that a row begins with, says that there is no such row.
+// A row is its version, which each update increments. Every eighth version, and the initial
+// zero, mean that the row does not exist.
 type Truth struct {
-	Version [Keys]atomic.Int64 // what is committed
-	Floor   [Keys]atomic.Int64 // the newest version that a Put or an Invalidate returned for: no later read may be older
+	Version [Keys]atomic.Int64 // committed version
+	Floor   [Keys]atomic.Int64 // newest version whose Put or Invalidate returned: no later read may be older
 
-	Delay  atomic.Int64 // nanoseconds between a load's snapshot and its answer
-	Spread atomic.Int64 // at random, up to as many more
-	Apart  atomic.Int64 // nanoseconds that must lie between the end of a key's load and the begin of the next; 0: any
+	Delay  atomic.Int64 // nanoseconds between snapshot and result of a load
+	Spread atomic.Int64 // maximum random addition to Delay
+	Apart  atomic.Int64 // minimum nanoseconds between two loads of a key; 0: any
 	Stop   atomic.Bool  // ends races
 
-	Loads       [Keys]atomic.Int64 // that began
-	Ended       [Keys]atomic.Int64 // when the last one did, unix nanoseconds
-	Underway    [Keys]atomic.Int64 // now; too high once a process was killed
-	Loading     [Most]atomic.Int64 // loads under way in each process
-	Early       atomic.Int64       // loads that began too soon after another, see Apart
-	Overlapping atomic.Int64       // loads that began while another one of their key was under way
+	Loads       [Keys]atomic.Int64         // started loads
+	Ended       [Keys]atomic.Int64         // end of the last load, unix nanoseconds
+	Running     [Keys]atomic.Int64         // running loads; too high after a kill
+	Loading     [MaxProcesses]atomic.Int64 // running loads of each process
+	Early       atomic.Int64               // loads that started too early, see Apart
+	Overlapping atomic.Int64               // loads that started during another one of their key
 
-	Reads, Writes, Errors atomic.Int64 // of races: keys read, rows changed, failures
-	Stale                 atomic.Int64 // reads older than the floor before they began, or than the bound allows
-	StaleKey, StaleBy     atomic.Int64 // the last of them: its key, and how many versions older
+	Reads, Writes, Errors atomic.Int64 // of races: read keys, changed rows, failures
+	Stale                 atomic.Int64 // reads older than their floor or their bound
+	StaleKey, StaleBy     atomic.Int64 // key of the last one, and its lag in versions
 
-	// Of reads that processes may answer themselves:
-	Bound    atomic.Int64              // nanoseconds after which what a Put or an Invalidate returned for has to be seen
-	Told     [Keys][rings]atomic.Int64 // when it returned for a version, unix nanoseconds, at the version's remainder; 0: not yet
-	Oldest   atomic.Int64              // nanoseconds: for how long what a read missed was told when it began, the most of all reads
-	Back     atomic.Int64              // reads that a process answered with an older version than it had answered before they began
-	Shuffled atomic.Int64              // batches of messages that came in another order
-	Paused   atomic.Int64              // reads that began in a process which had not run for a while
+	// Of reads through local memory:
+	Bound     atomic.Int64                    // nanoseconds after which an announced version must be visible
+	Announced [Keys][historySize]atomic.Int64 // announcement of recent versions, unix nanoseconds, by remainder; 0: not yet
+	Oldest    atomic.Int64                    // maximum staleness of a read, nanoseconds
+	Back      atomic.Int64                    // reads with an older version than an earlier read of their process
+	Shuffled  atomic.Int64                    // reordered batches of messages
+	Paused    atomic.Int64                    // reads in a process that was paused before
 }
 
-// rings is how many versions of a key are remembered with their times: more than
-// a race makes in a few seconds.
 const (
-	rings  = 1024
-	margin = 16 // places ahead of the newest version that are empty
+	// historySize is the number of versions per key with their times: more than a race makes
+	// in a few seconds.
+	historySize   = 1024
+	historyMargin = 16 // empty slots ahead of the newest version
 )
 
-// absent reports whether a version says that there is no row.
+// absent reports whether the row does not exist at this version.
 func absent(version int64) bool { return version%8 == 0 }
 
 // commit changes a row and returns its new version.
 func (t *Truth) commit(key int) int64 {
 	version := t.Version[key].Add(1)
-	t.Told[key][(version+margin)%rings].Store(0)
+	t.Announced[key][(version+historyMargin)%historySize].Store(0)
 	return version
 }
 
-// raise says that a version is what later reads may rely on.
+// raise makes a version the floor of later reads.
 func (t *Truth) raise(key int, version int64) {
 	for old := t.Floor[key].Load(); old < version && !t.Floor[key].CompareAndSwap(old, version); {
 		old = t.Floor[key].Load()
 	}
 }
 
-// told says that a Put or an Invalidate returned for a version now.
-func (t *Truth) told(key int, version int64) {
-	t.Told[key][version%rings].Store(time.Now().UnixNano())
+// announced records that a Put or an Invalidate of a version has returned.
+func (t *Truth) announced(key int, version int64) {
+	t.Announced[key][version%historySize].Store(time.Now().UnixNano())
 	t.raise(key, version)
 }
 
-// missed is how long before a moment a version newer than got was told, 0 if
-// none was. The floor is that before the read.
-func (t *Truth) missed(key int, got, floor int64, at time.Time) (longest time.Duration) {
-	for v := max(got+1, floor-rings+2*margin); v <= floor; v++ {
-		if told := t.Told[key][v%rings].Load(); told != 0 {
-			longest = max(longest, time.Duration(at.UnixNano()-told))
+// staleness returns the time since the first announcement of a version newer than got, or 0 if
+// there was none. The floor is that before the read.
+func (t *Truth) staleness(key int, got, floor int64, at time.Time) (longest time.Duration) {
+	for v := max(got+1, floor-historySize+2*historyMargin); v <= floor; v++ {
+		if announcedAt := t.Announced[key][v%historySize].Load(); announcedAt != 0 {
+			longest = max(longest, time.Duration(at.UnixNano()-announcedAt))
 		}
 	}
 	return longest
 }
 
-// judgeLocal is judge for a read that began at a moment, in a process that had
-// not run for a pause then, of which its own clock knows nothing.
+// judgeLocal is judge for a local read that started after a pause of its process, which its
+// own clock missed.
 func (t *Truth) judgeLocal(key int, floor, got int64, began time.Time, pause time.Duration) {
 	t.Reads.Add(1)
-	if got == 0 { // the row was absent last at this version
+	if got == 0 { // the last version without a row
 		now := t.Version[key].Load()
 		got = now - now%8
 	}
-	missed := t.missed(key, got, floor, began)
-	if missed == 0 {
+	staleness := t.staleness(key, got, floor, began)
+	if staleness == 0 {
 		return
 	}
 	if pause > 0 {
 		t.Paused.Add(1)
 	}
-	missed -= pause
-	for old := t.Oldest.Load(); old < int64(missed) && !t.Oldest.CompareAndSwap(old, int64(missed)); {
+	staleness -= pause
+	for old := t.Oldest.Load(); old < int64(staleness) && !t.Oldest.CompareAndSwap(old, int64(staleness)); {
 		old = t.Oldest.Load()
 	}
-	if missed > time.Duration(t.Bound.Load()) {
+	if staleness > time.Duration(t.Bound.Load()) {
 		t.Stale.Add(1)
 		t.StaleKey.Store(int64(key))
 		t.StaleBy.Store(floor - got)
 	}
 }
 
-// judge compares what was read, 0 for no row, with the floor before the read
-// began.
+// judge compares a read version, 0 for no row, with the floor before the read.
 func (t *Truth) judge(key int, floor, got int64) {
 	t.Reads.Add(1)
-	if got == 0 { // there was no row in some moment since, if one of the versions since says so
+	if got == 0 { // correct if any version since the floor has no row
 		now := t.Version[key].Load()
 		if absent(floor) || floor/8 != now/8 {
 			return
@@ -134,11 +133,11 @@ func (t *Truth) judge(key int, floor, got int64) {
 	}
 }
 
-// begin notes that a process loads a key.
+// begin records the start of a load.
 func (t *Truth) begin(process, key int) {
 	t.Loads[key].Add(1)
 	t.Loading[process].Add(1)
-	if t.Underway[key].Add(1) > 1 {
+	if t.Running[key].Add(1) > 1 {
 		t.Overlapping.Add(1)
 	}
 	last, apart := t.Ended[key].Load(), t.Apart.Load()
@@ -149,11 +148,11 @@ func (t *Truth) begin(process, key int) {
 
 func (t *Truth) end(process, key int) {
 	t.Ended[key].Store(time.Now().UnixNano())
-	t.Underway[key].Add(-1)
+	t.Running[key].Add(-1)
 	t.Loading[process].Add(-1)
 }
 
-// createTruth makes the file of a truth in which no row exists.
+// createTruth creates the file of a truth without rows.
 func createTruth(path string) error {
 	if err := os.WriteFile(path, make([]byte, unsafe.Sizeof(Truth{})), 0o600); err != nil {
 		return fmt.Errorf("create shared memory: %w", err)
@@ -172,5 +171,5 @@ func openTruth(path string) (t *Truth, unmap func() error, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("map shared memory: %w", err)
 	}
-	return (*Truth)(unsafe.Pointer(&memory[0])), unmap, nil // a mapping begins at a page, so it is aligned
+	return (*Truth)(unsafe.Pointer(&memory[0])), unmap, nil // aligned, because a mapping starts at a page
 }
