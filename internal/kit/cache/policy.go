@@ -19,7 +19,7 @@ type Policy struct {
 	NegativeTTL time.Duration // lifetime of absence; default 30s; negative: not stored, so inserts need no invalidation
 	Jitter      float64       // lifetimes vary in [d·(1−Jitter), d]; default 0.1, at most 1; negative: none
 
-	LeaseTTL    time.Duration // lifetime of the lease of a lost load; default LoadTimeout + 1s
+	LeaseTTL    time.Duration // lifetime of a lease whose load is lost; default LoadTimeout + 1s
 	LoadTimeout time.Duration // deadline of a load, with its wait for a slot; default 2s
 	MaxLoads    int           // concurrent loader calls of this process; default 32
 	MaxBytes    int           // larger records, header included, are returned but not stored; default 16384

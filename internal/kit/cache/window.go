@@ -39,7 +39,7 @@ type WindowPolicy struct {
 	Name        string        // key prefix after the client's, as "order:list"; the policy in metrics, with '-' for ':'
 	Size        int           // maximum entries of one window; default 200, at most 5000
 	TTL         time.Duration // a window without reads expires after ¾ to 1 of this; default 7 days
-	LeaseTTL    time.Duration // lifetime of the lease of a lost load; default LoadTimeout + 1s
+	LeaseTTL    time.Duration // lifetime of a lease whose load is lost; default LoadTimeout + 1s
 	LoadTimeout time.Duration // deadline of one loader call; default 2s
 }
 
