@@ -61,7 +61,7 @@ const (
 	queuedLife         = 10 * time.Minute       // TTL of a user's list of queued orders
 	maxQueued          = 1000                   // members of that list
 	soldOutLife        = 200 * time.Millisecond // how long a process remembers that a sale is sold out
-	maxPipelineBuckets = 2000                   // counted in one pipeline, which keeps Redis busy for some milliseconds
+	maxPipelineBuckets = 2000                   // buckets counted in one pipeline; Redis needs some milliseconds for them
 	chunkSize          = 500                    // orders of one script call, commands of one pipeline
 	stuckAfter         = 200 * time.Millisecond // age at which an undecided entry stops delaying the deletion of later entries
 	tripTimeout        = 2 * time.Second        // of one round trip, with the retry of the client
@@ -79,7 +79,7 @@ const (
 type code string
 
 const (
-	admitted   code = "admitted" // decision.order is the caller's
+	admitted   code = "admitted" // decision.order is the number of the request
 	held       code = "held"     // the user has decision.order
 	repeated   code = "repeated" // the client's key made decision.order before
 	notStarted code = "not_started"
@@ -383,11 +383,11 @@ func (g *admitter) open(ctx context.Context, v version) (opened bool, err error)
 func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomplete []version, err error) {
 	calls := make([]call, len(all))
 	for i, v := range all {
-		last := "0"
+		forced := "0"
 		if force {
-			last = "1"
+			forced = "1"
 		}
-		calls[i] = call{g.keys.ofSale(v.location)[:2], append(v.args(), last)}
+		calls[i] = call{g.keys.ofSale(v.location)[:2], append(v.args(), forced)}
 	}
 	for i, cmd := range g.run(ctx, editScript, calls) {
 		reply, e := cmd.Text()
@@ -429,8 +429,8 @@ func (g *admitter) restore(ctx context.Context, at location, by int, edit int64)
 	return nil
 }
 
-// settle sets the stock to the initial stock less the buyers, and returns by how much it was
-// too high.
+// settle sets the stock to the initial stock less the buyers, and returns the excess of the old
+// stock.
 func (g *admitter) settle(ctx context.Context, at location) (drift int, err error) {
 	text, err := g.one(ctx, settleScript, g.keys.ofSale(at)).Text()
 	if err == nil && text == "" {
@@ -522,7 +522,7 @@ func readEntry(order int64, values []any) *Entry {
 	return &Entry{Order: order, Voucher: n[0], User: n[1], Shop: n[2], Price: int(n[3]), At: time.UnixMilli(n[4])}
 }
 
-// done deletes the stream entries and the order entries of decided orders.
+// done acknowledges and deletes stream entries, and deletes the entries of decided orders.
 func (g *admitter) done(ctx context.Context, partition int, ids []string, orders []int64) error {
 	if len(ids)+len(orders) == 0 {
 		return nil
@@ -550,7 +550,7 @@ func (g *admitter) done(ctx context.Context, partition int, ids []string, orders
 	return nil
 }
 
-// removeIdleConsumers removes consumers that have no entries and have been idle for so long.
+// removeIdleConsumers removes consumers without entries that have been idle for at least idle.
 func (g *admitter) removeIdleConsumers(ctx context.Context, idle time.Duration) error {
 	calls := make([]call, g.partitions)
 	for p := range calls {
@@ -572,7 +572,7 @@ type call struct {
 }
 
 // run runs a script for all calls, at most 500 per round trip, and returns one command for
-// each. A server without the script gets its text with the affected calls.
+// each. For a server without the script, it repeats the affected calls with the text.
 func (g *admitter) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, 0, len(calls))
 	for part := range slices.Chunk(calls, chunkSize) {

@@ -11,11 +11,11 @@ const (
 	bypassTimeout = 250 * time.Millisecond // of one query
 )
 
-// bypassCheck reports whether orders were stored past Redis that Redis does not have yet. A
-// process that is cut off from Redis stores them, and Redis may then report "sold out" to their
-// owners. It is safe for concurrent use, and concurrent callers share a query.
+// bypassCheck reports whether Redis lacks orders that were stored past it. A process that is
+// cut off from Redis stores them, and Redis may then report "sold out" to their owners. It is
+// safe for concurrent use, and concurrent callers share a query.
 type bypassCheck struct {
-	query func(ctx context.Context) (bool, error) // reads jobs of topicReserve, which are rows of the same transactions
+	query func(ctx context.Context) (bool, error) // reports jobs of topicReserve; the transactions of such orders insert them
 
 	mu      sync.Mutex
 	checked time.Time

@@ -28,7 +28,7 @@ const (
 	maxConcurrentCommits  = 2                    // per process
 	maxGather             = 5 * time.Millisecond // maximum wait for more orders after a small commit
 	maxConcurrentFinishes = 4                    // committed batches that are published and acknowledged in parallel with the next commits
-	maxDeliveries         = 5                    // more deliveries suggest that an entry kills consumers
+	maxDeliveries         = 5                    // an entry with more may kill consumers, so it is tried alone
 	maxPause              = time.Second
 )
 
@@ -51,7 +51,7 @@ type consumer struct {
 	commits  sync.WaitGroup
 	mu       sync.Mutex
 	active   map[entryID]bool // entries of running batches: they may look idle
-	failing  int              // batches that the database does not accept
+	failing  int              // batches whose commit failed and is retried
 }
 
 func newConsumer(s *Service, rdb redis.UniversalClient) *consumer {
@@ -70,7 +70,7 @@ type entryID struct {
 // entry that is unfinished after five seconds. An order is stored only once. An entry is
 // acknowledged only when its order has a row or the entry is parked.
 //
-// While the database is unavailable, Consume acknowledges and reads nothing.
+// While the database is unavailable, Consume acknowledges nothing and soon stops reading.
 func (s *Service) Consume(ctx context.Context) error {
 	rdb, err := redisdb.NewBlockingClient(s.cfg.State, readBlock+readTimeout)
 	if err != nil {
@@ -205,10 +205,10 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 	return nil
 }
 
-// gather waits for the end of a small commit, and half of its duration again. Orders then
-// arrive in fewer transactions, and a transaction costs as much as dozens of rows. The pause
-// covers callers that order again after a reply. A second commit of the same sale would wait
-// for its row anyway. gather does not wait for a commit that hangs.
+// gather waits for the end of a small commit, and then for half of its duration, at most
+// maxGather. Callers order again after a reply, so the next transaction has more orders. A
+// transaction costs as much as dozens of rows, and a parallel one of the same sale would wait
+// for its row. gather does not wait for a commit that hangs.
 func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	if committed == nil {
 		return
@@ -246,8 +246,8 @@ func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 }
 
 // decide starts batches of deliveries and returns when all run, so a slow database slows down
-// reads. It closes the channel when the last batch is committed or given up. The channel is nil
-// without a batch.
+// reads. The channel is closed when the last batch is committed or given up; it is nil without
+// a batch.
 func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan struct{}) {
 	all = c.markActive(all)
 	var valid []delivery
@@ -371,7 +371,7 @@ func (c *consumer) commit(ctx context.Context, batch []delivery) (committed, err
 }
 
 // finish publishes a decided batch and acknowledges its entries. A takeover repeats failed
-// steps: the orders have rows.
+// steps; it finds the rows of the orders.
 func (c *consumer) finish(ctx context.Context, batch []delivery, done committed) {
 	c.s.afterCommit(ctx, done)
 	for i, o := range done.outcomes {

@@ -232,7 +232,8 @@ func TestActiveEntryIsNotDecidedTwice(t *testing.T) {
 	}
 }
 
-// Each start of a process adds a consumer with a new name. Those of ended processes must go.
+// Each start of a process adds a consumer with a new name. Those of ended processes must be
+// removed.
 func TestIdleConsumersAreRemoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -569,7 +570,7 @@ func (c *rigClock) add(d time.Duration) {
 	c.ahead += d
 }
 
-// The pause after a small commit. The clock stands still meanwhile.
+// The pauses are exact, because the test has a fake clock.
 func TestGatherWaitsAfterSmallCommits(t *testing.T) {
 	const maxWait = time.Second
 	for _, test := range []struct {

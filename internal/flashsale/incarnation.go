@@ -39,9 +39,9 @@ func (uncertifiedError) Unsent() bool { return true }
 
 // certificates records which Redis servers may admit.
 //
-// An incarnation is one life of a server as a master. The marker of a partition is the
-// incarnation that was compared with the database, and a random word. After a flush the server
-// is the same, but the marker is missing.
+// An incarnation is one life of a server as a master. The marker of a partition names the
+// incarnation that was compared with the database, followed by a random word. After a flush the
+// server is the same, but the marker is missing.
 type certificates struct {
 	current     atomic.Pointer[certificate]
 	unreachable atomic.Pointer[[]bool] // partitions without an answer to the last probe
@@ -105,8 +105,8 @@ func (c *certificates) kick() {
 	}
 }
 
-// markIncomplete requests a rebuild of a sale. If the sale is complete, its marker was not the
-// expected one, and the run finds the new marker.
+// markIncomplete requests a rebuild of a sale. If the sale is complete, the marker of its
+// partition was not the expected one, and the run finds the new marker.
 func (c *certificates) markIncomplete(voucher int64) {
 	c.mu.Lock()
 	if len(c.incomplete) < chunkSize {
@@ -127,7 +127,7 @@ func (c *certificates) takeIncomplete() (vouchers []int64) {
 }
 
 // suspect stops admissions of this process to partitions until it has compared their running
-// sales with the database. Redis lacks orders that were stored past it.
+// sales with the database. Call it when Redis may lack orders that were stored past it.
 func (c *certificates) suspect(partitions ...int) {
 	c.mu.Lock()
 	now := c.current.Load()
@@ -177,8 +177,8 @@ func (s *Service) suspect(partitions ...int) {
 }
 
 // MarkSuspect stops admissions of this process through Redis until it has compared all running
-// sales with the database. Call it when the database may have lost its latest commits, after
-// the promotion of a late standby. Until then orders bypass Redis.
+// sales with the database. Call it when the database may have lost its latest commits, for
+// example after the promotion of a late standby. Until then orders bypass Redis.
 func (s *Service) MarkSuspect() {
 	all := make([]int, s.admitter.partitions)
 	for p := range all {
@@ -334,9 +334,9 @@ func markedFor(marker, incarnation string) bool {
 	return ok && name == incarnation
 }
 
-// Certify updates the certificates of this process until ctx ends. It runs every two seconds,
-// and at once after an admission that found an unknown server or an incomplete sale, which it
-// rebuilds. Every process that admits runs it.
+// Certify updates the certificates of this process until ctx ends. It checks Redis every two
+// seconds, and at once after an admission without a certificate or a suspicion. It also
+// rebuilds sales that admissions found incomplete. Every process that admits runs it.
 func (s *Service) Certify(ctx context.Context) error {
 	certs := s.admitter.certs
 	tick := time.NewTicker(certifyEvery)
@@ -366,7 +366,8 @@ func (s *Service) Certify(ctx context.Context) error {
 	return nil
 }
 
-// certify runs once. It returns true if another process is comparing a partition.
+// certify is one run of Certify. again is true if another process is comparing a partition, or
+// if a suspicion arose meanwhile.
 func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	certs := s.admitter.certs
 	suspects := certs.snapshotSuspects() // first: a suspicion from here on invalidates the certificate

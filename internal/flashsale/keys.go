@@ -8,8 +8,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// keys builds the Redis keys of sales. All keys of a partition share one hash tag, so they are
-// in one slot: a script may access any of them, and they are lost or rolled back together.
+// keys builds the Redis keys of sales. All keys of a partition share one hash tag and so one
+// slot. A script may access any of them, and they are lost or rolled back together.
 type keys struct{ prefix string }
 
 func (k keys) partition(p int) string { return k.prefix + ":sale:{p" + strconv.Itoa(p) + "}:" }

@@ -26,17 +26,17 @@ import (
 )
 
 const (
-	shortBacklog   = 1000                   // maximum backlog before an order whose commit is worth waiting for
+	shortBacklog   = 1000                   // longest stream, with the order in it, at which Order waits for the commit
 	defaultWait    = 150 * time.Millisecond // for the commit
 	defaultPay     = 15 * time.Minute
 	certifyWait    = 300 * time.Millisecond // maximum wait while Redis is compared with the database
 	certifyPoll    = 10 * time.Millisecond
-	closedBackoff  = 2 * time.Second        // no call waits after a wait in vain
+	closedBackoff  = 2 * time.Second        // after a wait in vain, calls do not wait for so long
 	reserveTimeout = 300 * time.Millisecond // to reserve bypassed orders in Redis
 )
 
-// Limits of shared transactions that bypass Redis. Two transactions of one sale wait for its
-// row in turn, so a second one starts only for many callers, or when the first one hangs.
+// Limits of shared transactions that bypass Redis. Transactions of one sale lock its row one
+// after the other. So a second one starts only for many callers, or when the first one hangs.
 const (
 	maxCommits     = 2 // in parallel
 	commitBacklog  = 200
@@ -48,7 +48,7 @@ const (
 // errBusy is returned when too many orders wait.
 var errBusy = apierror.New(apierror.Unavailable, "Too many orders at the moment. Please try again.").WithRetryAfter(time.Second)
 
-// Background operations, as the log attribute doing. They are retried.
+// Values of the log attribute doing: background operations, which are retried.
 const (
 	doingPublish     = "tell"
 	doingReceive     = "hear"
@@ -120,8 +120,8 @@ func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, e
 	return sale.Response{}, errBusy
 }
 
-// tryOrder is one attempt of Order, with a new order number. again is true if an obstacle was
-// removed.
+// tryOrder is one attempt of Order, with a new order number. again reports that a new attempt
+// may succeed, because a dead order was released.
 func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
 	number, err := s.cfg.Numbers.Next(ctx, t.Partition)
 	if err != nil {
@@ -193,8 +193,8 @@ func refusal(v decision) (sale.Response, error) {
 }
 
 // admit requests an admission from Redis. If this Redis is being compared with the database, it
-// waits a moment and tries again, unless Redis is unavailable. arrived is true if Redis may
-// have received a request that failed.
+// waits up to certifyWait and tries again, unless Redis is unreachable. arrived reports whether
+// Redis may have received a request that failed.
 func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v decision, arrived bool, err error) {
 	a := admission{Request: t, order: number}
 	if s.cfg.Queued != nil {
@@ -203,8 +203,8 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 	for end := time.Now().Add(certifyWait); ; {
 		certified := s.admitter.expected(t.Partition) != ""
 		v, err = s.admitter.admit(ctx, a)
-		// The client repeats a call whose reply was lost. A refusal of the second call says
-		// nothing about the first.
+		// The client repeats a call whose reply was lost. If the second attempt is refused, the
+		// first one may still have arrived.
 		unsent := redisdb.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
@@ -249,11 +249,11 @@ func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Respon
 }
 
 // answerHeld answers a user with an existing order. If that order is dead, its release has not
-// reached Redis yet: answerHeld releases it.
+// reached Redis yet. Then answerHeld releases it, and again is true.
 func (s *Service) answerHeld(ctx context.Context, t sale.Request, other int64) (a sale.Response, again bool, err error) {
 	a = sale.Response{Result: sale.Held, Order: other}
 	rows, err := s.rowsOf(ctx, []int64{other})
-	if err != nil { // without rows, Redis counts
+	if err != nil { // without rows, the reply of Redis counts
 		s.recordFailure(ctx, doingQuery, err)
 		return a, false, nil
 	}
@@ -368,7 +368,7 @@ func (s *Service) awaitCommits() {
 }
 
 // reserveBypassed reserves orders in Redis that were stored past it. After an error the outbox
-// does that, and this process admits nothing to their partitions before a comparison.
+// retries, and this process admits nothing in their partitions before a comparison.
 func (s *Service) reserveBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
@@ -412,7 +412,7 @@ func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
 }
 
 // Entry returns an admitted order without a row, or nil. A process has the entries of its own
-// orders; Redis has those of other processes. An error means that Redis is unavailable.
+// orders; those of other processes are in Redis. An error means that Redis is unavailable.
 func (s *Service) Entry(ctx context.Context, order int64) (*Entry, error) {
 	found, err := s.Entries(ctx, []int64{order})
 	return found[order], err

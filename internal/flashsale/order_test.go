@@ -68,8 +68,8 @@ func (r *rig) awaitEmptyQueues(t *testing.T) {
 	})
 }
 
-// checkSale checks the invariants of a sale in both stores: stock and live orders add up to the
-// initial stock, Redis has the same buyers, and the streams are empty.
+// checkSale checks the invariants of a sale. Stock and live orders add up to the initial stock,
+// Redis has the same buyers, and the streams are empty.
 func (r *rig) checkSale(t *testing.T, v sale.Request, initial int) {
 	t.Helper()
 	r.awaitEmptyQueues(t) // an entry is acknowledged after the result is returned
@@ -161,7 +161,7 @@ func TestWindow02RepeatedRequestReturnsTheSameOrder(t *testing.T) {
 		if again := b.order(t, v); again.Result != sale.Held || again.Order != first.Order {
 			t.Errorf("without a key: got %+v, want order %d", again, first.Order)
 		}
-		// bypassing Redis gives the same answers
+		// requests that bypass Redis get the same answers
 		b.suspect(v.Partition)
 		b.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
 		b.admitter.certs.current.Store(&certificate{})
@@ -366,7 +366,7 @@ func TestWindow01LostReplyIsDecidedUnderItsNumber(t *testing.T) {
 			if n := observer.Redis.XLen(t.Context(), r.admitter.keys.orders(v.Partition)).Val(); n != 2 {
 				t.Fatalf("got %d entries in the stream, want 2", n)
 			}
-			if units == 0 { // enough for a late order
+			if units == 0 { // so stock for the late order exists
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 			}
 			observer.run(t, observer.Consume)

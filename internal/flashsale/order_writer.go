@@ -17,7 +17,7 @@ import (
 )
 
 // maxBatch is the maximum number of orders in one transaction. A larger batch saves nothing per
-// row, and all of its callers wait for each other.
+// row, and its callers wait longer for each other.
 const maxBatch = 500
 
 // Time limits of a commit. A hanging statement must end before its orders are presumed lost
@@ -103,7 +103,7 @@ type committed struct {
 var errUndecided = errors.New("other transactions keep changing the same orders")
 
 // commit decides at most [maxBatch] attempts in one transaction. It stores all possible orders
-// and lowers the stock. The others get their refusals, and the final ones also get tombstones.
+// and lowers the stock. The others are refused, and the final ones among them get tombstones.
 // It is idempotent: an existing row is the answer.
 //
 // After an error nothing is decided, or the decision is unknown: repeat the call. [isData]
@@ -113,7 +113,7 @@ func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, e
 	defer cancel()
 	begin := time.Now()
 	done, err := l.commitOnce(ctx, batch)
-	if sqldb.Retryable(err) { // a conflict with a concurrent order and cancellation, which is over now
+	if sqldb.Retryable(err) { // the other transaction of a deadlock has ended
 		done, err = l.commitOnce(ctx, batch)
 	}
 	if err != nil {
@@ -138,8 +138,8 @@ func (l *orderWriter) commitOnce(ctx context.Context, batch []attempt) (done com
 	return done, err
 }
 
-// tx runs work in a transaction with a server-side statement timeout. The end of a context that
-// cannot reach the server would not end a statement.
+// tx runs work in a transaction with a server-side statement timeout. If the server is
+// unreachable, the end of ctx does not end a statement.
 func (l *orderWriter) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTx(ctx, l.db, func(tx *ent.Tx) error {
 		if l.sql.timeout != "" {
@@ -162,7 +162,7 @@ func recoverPanic(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
 	return work(tx)
 }
 
-// panicError is a panic. It blames the batch, like data that the database rejects.
+// panicError is a panic. [isData] treats it like data that the database rejects.
 type panicError struct{ value any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
@@ -193,8 +193,8 @@ func (l *orderWriter) enqueueBypassed(ctx context.Context, tx outbox.Execer, bat
 	return l.bypassed(ctx, tx, ids)
 }
 
-// passes limits the passes of decide. The second one sees what others stored while the first
-// waited for its locks, the following ones see new tombstones.
+// passes is the maximum number of passes of decide. The second one sees orders that were stored
+// while the first waited for its locks. Later passes see new tombstones.
 const passes = 4
 
 func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []attempt) ([]outcome, error) {
@@ -323,8 +323,8 @@ type conflict struct {
 	holder, repeated  sql.NullInt64
 }
 
-// findConflicts reads why attempts were not stored. It returns those without a conflict any
-// more, and those that need tombstones.
+// findConflicts reads why attempts were not stored. again has those without a conflict by now,
+// refused those that need tombstones.
 func (l *orderWriter) findConflicts(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
 	text, err := inputs(batch, left)
 	if err != nil {
@@ -503,7 +503,7 @@ func isData(err error) bool {
 		error
 		Code() int
 	}](err); ok {
-		switch e.Code() & 0xff { // primary code of SQLite
+		switch e.Code() & 0xff { // primary result code of SQLite
 		case 18, 19, 20: // too big, constraint, mismatch
 			return true
 		}

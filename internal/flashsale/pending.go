@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	presumeAfter    = 6 * time.Second  // age at which an order missing in both stores is lost; more than a statement may take
-	giveUpAfter     = 25 * time.Second // age at which it is lost while Redis is unavailable
+	presumeAfter    = 6 * time.Second  // age at which an order missing in both stores is lost; longer than a commit may take
+	giveUpAfter     = 25 * time.Second // the same while Redis is unavailable or uncertified
 	sweepEvery      = time.Second
 	maxRecheckPause = 8 * time.Second // between two checks of a late order
 	statsEvery      = 5               // in sweeps
-	maxPending      = 100_000         // more than the backlogs of all streams
+	maxPending      = 100_000         // watched orders; bounds the memory
 )
 
 // topicDecided is the bus topic of decided orders.
@@ -103,9 +103,9 @@ func (p *pending) entry(order int64) (Entry, bool) {
 	return Entry{}, false
 }
 
-// due returns the orders to check now. Pauses between the checks of an order double, whatever
-// the result: a slow store may have tens of thousands of unfinished orders. The check at
-// giveUpAfter is on time.
+// due returns the orders to check now. The pauses between the checks of an order double,
+// because a slow database may have tens of thousands of unfinished orders. No pause passes
+// giveUpAfter.
 func (p *pending) due() []*watched {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +125,8 @@ func (p *pending) due() []*watched {
 	return due
 }
 
-// decidedWire is one decided order on the bus: its number as a string, because JSON numbers
-// have 53 bits, its failure code or "", and its payment deadline in milliseconds.
+// decidedWire is one decided order on the bus. The number is a string, because JSON numbers
+// have 53 bits. The payment deadline is in milliseconds.
 type decidedWire struct {
 	Order     int64  `json:"o,string"`
 	Code      string `json:"c,omitempty"`
@@ -181,9 +181,9 @@ func (s *Service) receiveDecided(ctx context.Context, bodies [][]byte) {
 }
 
 // WatchPending finishes the orders that this process may have reported as QUEUED, until ctx
-// ends. An order without a row for 6 seconds becomes a tombstone if Redis does not have it
-// either; if Redis is unavailable, after 25 seconds. While the database is unavailable, it
-// waits. WatchPending also updates the gauges of the queues.
+// ends. An order without a row and without an entry in Redis becomes a tombstone after 6
+// seconds. While Redis is unavailable or uncertified, that takes 25 seconds. While the database
+// is unavailable, WatchPending retries. WatchPending also updates the gauges of the queues.
 func (s *Service) WatchPending(ctx context.Context) error {
 	for n := 0; clock.Sleep(ctx, sweepEvery) == nil; n++ {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {

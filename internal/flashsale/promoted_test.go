@@ -10,7 +10,7 @@ import (
 )
 
 // The promoted standby lacks commits in which one user cancelled and another ordered. Redis has
-// both, and the counts match: only a comparison of each buyer finds it.
+// both, and the counts match: only a comparison of each buyer finds the difference.
 func TestWindow19PromotedDatabaseOverridesRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)

@@ -28,7 +28,7 @@ const (
 	maxComparePause = 5 * time.Minute // between two comparisons of a sale that find nothing
 	livePage        = 2000            // rows of one SELECT
 	roundSales      = 2000            // sales of one round
-	roundBuckets    = 20_000          // buckets of one round: larger sets take turns, so Redis stays available
+	roundBuckets    = 20_000          // buckets of one round; the next round continues, so Redis stays available
 	noisyRounds     = 15              // rounds in which a difference may come from uncommitted orders
 )
 
@@ -63,7 +63,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	return nil
 }
 
-// round checks the running sales, or as many as it may. The next round continues.
+// round checks the next running sales, within the limits of one round.
 func (r *reconciler) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
 	defer cancel()
@@ -246,7 +246,7 @@ func (s *Service) compareSale(ctx context.Context, row *ent.FlashSale, q queues)
 	if err != nil {
 		return err
 	}
-	if rebuilt == 0 { // a rebuild reserves them too
+	if rebuilt == 0 { // a rebuild includes reserveAll
 		if err := s.reserveAll(ctx, locationOf(row), q); err != nil {
 			return err
 		}
@@ -302,7 +302,8 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 	})
 }
 
-// live selects the orders in the index order_live: those that exclude another order.
+// live selects the orders in the index order_live: those that exclude another order of their
+// user.
 func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
 
 func (s *Service) reserveCounted(ctx context.Context, did string, at location, holds []sale.Reservation) error {
@@ -311,7 +312,7 @@ func (s *Service) reserveCounted(ctx context.Context, did string, at location, h
 	return err
 }
 
-// reserveQueued reserves the queued orders of a sale, which a lost bucket had.
+// reserveQueued reserves the queued orders of a sale, in case Redis lost their bucket.
 func (s *Service) reserveQueued(ctx context.Context, at location, q queues) error {
 	holds, err := q.reservations(ctx, s, at)
 	if err != nil {
@@ -326,8 +327,8 @@ func (s *Service) reserveQueued(ctx context.Context, at location, q queues) erro
 }
 
 // queues holds queued orders by partition and voucher during one comparison. It reads each
-// partition once, for the first of its sales. The same comparison releases orders that were
-// decided since, unless they have rows. Admission reserves newer orders.
+// partition once, for the first of its sales. The same comparison releases orders that failed
+// since the read. Newer orders are reserved by their admission.
 type queues map[int]map[int64][]sale.Reservation
 
 func (q queues) reservations(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
@@ -444,7 +445,7 @@ func (s *Service) releaseDeadOf(ctx context.Context, at location, holds []sale.R
 }
 
 // reserveLive reserves the live orders of users whose dead orders were in the way. A Redis that
-// lost its last second has the older order.
+// lost its last second still has the dead order.
 func (s *Service) reserveLive(ctx context.Context, at location, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {

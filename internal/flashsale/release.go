@@ -36,9 +36,8 @@ func (s *Service) retryReserve(ctx context.Context, numbers ...int64) error {
 type reservationJob [3]int64
 
 // Release returns units to the stock of their sales, in the transaction that ends their orders.
-// tx must change the status of each order on the condition that it is live, so that a unit
-// returns only once. Call [Service.AfterRelease] after the commit, and roll back after an
-// error.
+// tx must change the status of each order only if it is live, so that a unit returns only once.
+// Call [Service.AfterRelease] after the commit, and roll back after an error.
 func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error) {
 	if len(holds) == 0 {
 		return nil, nil

@@ -70,7 +70,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.block = 50 * time.Millisecond // the stop waits so long
+	s.block = 50 * time.Millisecond // a stop waits at most this long
 	r.Service = s
 	return r
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
-// retention is how long a sale stays in Redis after its end, to answer "ended" and to find
+// retention is the time that a sale stays in Redis after its end, to answer "ended" and to find
 // existing orders.
 const retention = 24 * time.Hour
 
@@ -91,7 +91,7 @@ func (s *Service) unsweep(ctx context.Context, id int64) error {
 // [admitter.reserve], and the stock last. Other rebuilders wait; it returns false if another
 // one was faster.
 //
-// Admissions may continue: a unit moves together with its buyer, with or without a stock.
+// Reservations may change meanwhile: [admitter.open] computes the stock from the buyers.
 func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool, err error) {
 	err = s.locked(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		row, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
@@ -129,8 +129,8 @@ func (s *Service) rebuildIncomplete(ctx context.Context) error {
 }
 
 // DecreaseStock takes units out of a sale in Redis, before the database does. It returns false
-// if fewer are left. On success, edit becomes the edit number of the sale in Redis. After an
-// error the result is unknown; the reconciler repairs it.
+// if fewer are left, or if Redis has a later edit. On success, edit becomes the edit number of
+// the sale in Redis. After an error the result is unknown; the reconciler repairs it.
 func (s *Service) DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
 	return s.admitter.lower(ctx, s.admitter.locate(voucherID), by, edit)
 }

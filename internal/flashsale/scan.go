@@ -40,7 +40,7 @@ func (s *Service) Scans() []reconcile.Scan {
 }
 
 // scanPieces compares the stock of sales with their live orders, in the database only. It
-// repairs nothing, because it cannot know the wrong number. A change of the stock could
+// repairs nothing, because it cannot know which number is wrong. A change of the stock could
 // oversell, or withhold a paid unit.
 func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	for after, n := int64(0), scanPage; n == scanPage; {

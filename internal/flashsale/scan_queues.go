@@ -18,9 +18,9 @@ const (
 	storeTimeout = 20 * time.Second // to store a page of overdue entries
 )
 
-// scanQueues compares orders without a row in Redis with the database: each entry of the queues
-// becomes a row and is then acknowledged, and each buyer has a row or an entry. An unavailable
-// server affects only its own partitions.
+// scanQueues compares the queues and buyers in Redis with the database. Each entry must become
+// a row and leave its queue, and each buyer must have a row or an entry. An unavailable server
+// affects only its own partitions.
 func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
 	var failed []error
 	for p := range s.admitter.partitions {
@@ -71,7 +71,7 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 }
 
 // eachQueuedUntilNow iterates over the current entries of a queue, at most 500 at a time. It
-// ignores newer entries, because under load it would never end.
+// ignores later entries, because under load it would never end.
 func (s *Service) eachQueuedUntilNow(ctx context.Context, p int, do func([]delivery) error) error {
 	last, err := s.admitter.lastQueued(ctx, p)
 	if err != nil || last == "" {
@@ -166,8 +166,8 @@ func (s *Service) absent(ctx context.Context, holds []sale.Reservation) ([]sale.
 	return s.admitter.absent(ctx, locations, holds)
 }
 
-// repairQueue reserves queued orders, and decides late entries as a consumer would. An existing
-// row is the answer, and a tombstone releases its unit. It returns the number of repairs.
+// repairQueue reserves queued orders, and decides late entries like a consumer. If a row
+// exists, it counts; a tombstone releases its unit. It returns the number of repairs.
 func (s *Service) repairQueue(ctx context.Context, p int, b queueFindings) (repaired int, err error) {
 	if err := s.reserve(ctx, b.unreserved); err != nil {
 		return 0, err
@@ -209,8 +209,8 @@ func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, e
 	return len(late) - left, nil
 }
 
-// scanLost finds buyers of a partition whose orders have neither a row nor an entry: they were
-// lost, and fail.
+// scanLost finds buyers of a partition whose orders have neither a row nor an entry: these
+// orders were lost, and fail.
 func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 	var rowless []sale.Reservation // without a row: few, unless the database is far behind
 	for after, n := int64(0), scanPage; n == scanPage; {
@@ -244,7 +244,8 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 	return err
 }
 
-// rowlessBuyers returns the buyers of a sale whose orders have had no row for too long.
+// rowlessBuyers returns the buyers of a sale whose orders are older than lateAfter and have no
+// row.
 func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at location) (rowless []sale.Reservation, err error) {
 	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {

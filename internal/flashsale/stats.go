@@ -57,7 +57,8 @@ func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
 	return stats, nil
 }
 
-// ageOf returns the age of the first entry. Redis sets its time, so clock differences show.
+// ageOf returns the age of the first entry. Redis sets its time, so the age includes clock
+// differences.
 func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	if len(entries) == 0 {
 		return 0

@@ -15,7 +15,7 @@ const (
 	Queued                       // admitted; the number becomes an order or a failed order
 	Held                         // the user has a live or queued order of this voucher: Response.Order
 	Repeated                     // the idempotency key has an order, in any state: Response.Order
-	Failed                       // admitted, then failed for an internal reason: Response.Order is a tombstone
+	Failed                       // admitted, then refused by the database or lost: Response.Order is a tombstone
 	NotStarted                   // the sale opens later
 	Ended                        // the sale is over
 	OffSale                      // the merchant took it off sale

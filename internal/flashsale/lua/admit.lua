@@ -18,7 +18,7 @@
 --  ARGV[8]  the client's key, or ''
 --  ARGV[9]  TTL of KEYS[5] and KEYS[7], seconds
 --
---  returns  { code, order, milliseconds, length of the stream }, the middle ones as strings,
+--  returns  { code, order, time in ms, length of the stream }; order and time are strings,
 --           '' for none. Codes, in the order of their tests:
 --           no_state      a key is missing, or the incarnation is not certified
 --           repeated      the client's key made this order before
