@@ -207,8 +207,8 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 
 // gather waits for the end of a small commit, and then for half of its duration, at most
 // maxGather. Callers order again after a reply, so the next transaction has more orders. A
-// transaction costs as much as dozens of rows, and a parallel one of the same sale would wait
-// for its row. gather does not wait for a commit that hangs.
+// transaction costs as much as dozens of rows, and a parallel one would wait for the row of the
+// sale. gather does not wait for a commit that hangs.
 func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	if committed == nil {
 		return

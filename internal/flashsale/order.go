@@ -193,7 +193,7 @@ func refusal(v decision) (sale.Response, error) {
 }
 
 // admit requests an admission from Redis. If this Redis is being compared with the database, it
-// waits up to certifyWait and tries again, unless Redis is unreachable. arrived reports whether
+// waits up to certifyWait and retries, unless Redis is unreachable. arrived reports whether
 // Redis may have received a request that failed.
 func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v decision, arrived bool, err error) {
 	a := admission{Request: t, order: number}
