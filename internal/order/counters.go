@@ -43,7 +43,7 @@ func (s *Service) UpdateCounters(ctx context.Context) error {
 
 // A delta is the sum of a batch of orders.
 type delta struct {
-	in, out      []int64 // orders
+	in, out      []int64 // orders to count, and to subtract
 	sold, points map[int64]int
 }
 

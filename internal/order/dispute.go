@@ -23,8 +23,8 @@ const DisputeWithin = 24 * time.Hour
 // Dispute records that the buyer did not redeem a used order. It is possible within
 // [DisputeWithin] of the redemption. A second dispute returns the order unchanged.
 //
-// It returns an [apierror.UserErrors], with the order, for another status and for a redemption
-// more than 24 hours ago. An order of another user is not found.
+// For an order in another status or an older redemption, it returns an [apierror.UserErrors]
+// with the order. An order of another user is not found.
 func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Dispute")
 	defer span.End()

@@ -17,7 +17,8 @@ const (
 	expireEvery = time.Second
 	expireBatch = 100 // orders cancelled in one transaction
 
-	// attemptGrace is how long an open payment attempt, from its opening, delays the expiry.
+	// attemptGrace is the time from its opening in which an open payment attempt delays the
+	// expiry.
 	attemptGrace = 5 * time.Minute
 
 	digestTTL   = 24 * time.Hour // how long an idempotency key finds its order
@@ -26,8 +27,8 @@ const (
 	digestEvery = time.Minute
 )
 
-// Expire cancels unpaid orders a second after their deadline, until ctx ends. A payment
-// attempt that was opened in the last five minutes delays that. Any number of processes may
+// Expire cancels unpaid orders about a second after their deadline, until ctx ends. A payment
+// attempt delays this while it is open, for at most five minutes. Any number of processes may
 // run it: the rows hold all state.
 func (s *Service) Expire(ctx context.Context) error {
 	for clock.Sleep(ctx, expireEvery) == nil {
@@ -91,8 +92,8 @@ func (s *Service) due(ctx context.Context, tx *ent.Tx) ([]*ent.Order, error) {
 	return rows, nil
 }
 
-// withoutAttempts returns the locked orders without a new payment attempt: one may have opened
-// between the select and the lock.
+// withoutAttempts returns the locked orders without a new payment attempt. Between the select
+// and the lock, one may have opened.
 func (s *Service) withoutAttempts(ctx context.Context, tx *ent.Tx, rows []*ent.Order) ([]*ent.Order, error) {
 	late := s.now().Add(-attemptGrace).UnixMilli()
 	var ids []int64

@@ -37,14 +37,14 @@ type StoredOrder struct {
 	At                   time.Time // time of admission
 }
 
-// EnqueueJobs adds to tx the jobs for the work after its commit, for the orders that it
-// inserts.
+// EnqueueJobs adds jobs to tx that publish the inserted orders after its commit.
 func (s *Service) EnqueueJobs(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.JobRef, error) {
 	return outbox.AddBatch(ctx, s.outbox, tx, ordersDecided, ids...)
 }
 
-// AfterCommit does the work of [Service.EnqueueJobs] after the commit: it adds the orders to
-// the lists of their users and notifies watchers. The outbox retries failures.
+// AfterCommit publishes orders after the commit: it adds them to the lists of their users,
+// notifies watchers and finishes the jobs of [Service.EnqueueJobs]. The outbox retries
+// failures.
 func (s *Service) AfterCommit(ctx context.Context, changed []StoredOrder, jobs []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCommitTimeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *Service) publish(ctx context.Context, changed []StoredOrder) error {
 	return err
 }
 
-// retryDecided is publish for orders whose writer did not finish. While Redis is unavailable
+// retryDecided is publish for orders whose writer did not finish. While Redis is unavailable,
 // it does not query the database, which then carries the sales.
 func (s *Service) retryDecided(ctx context.Context, ids ...int64) error {
 	if err := s.lists.rdb.Ping(ctx).Err(); err != nil {

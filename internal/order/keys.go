@@ -10,10 +10,10 @@ type keys struct{ prefix string }
 // rebuilds a lost set from the rows.
 const listName = "order:list"
 
-// queued is the sorted set of the flash sale orders of a user that may wait for their commit:
-// decimal number → milliseconds of the admission, by the clock of the requesting server. It
-// expires after ten minutes. The sales write it. A lost entry hides an order from its user's
-// list until the commit.
+// queued is the sorted set of a user's flash sale orders that may wait for their commit. A
+// member is a decimal number. Its score is the admission in milliseconds, by the clock of the
+// requesting server. The set expires after ten minutes. Package flashsale writes it. A lost
+// entry hides an order from its user's list until the commit.
 func (k keys) queued(user int64) string { return k.prefix + ":order:queued:{" + decimal(user) + "}" }
 
 // QueuedKey returns the key of the sorted set of a user's orders that may wait for their
@@ -21,8 +21,8 @@ func (k keys) queued(user int64) string { return k.prefix + ":order:queued:{" + 
 // sets the expiry of the set to ten minutes.
 func (s *Service) QueuedKey(user int64) string { return s.lists.keys.queued(user) }
 
-// lockOf returns the name of the lock for rebuilding the list of a user. Users share locks, in
-// the same way in all processes.
+// lockOf returns the name of the lock for rebuilding the list of a user. Users share locks; all
+// processes map a user to the same lock.
 func lockOf(user int64, stripes int) string {
 	return "order-list:" + strconv.FormatUint(mix(uint64(user))%uint64(stripes), 10) //nolint:gosec // a hash
 }

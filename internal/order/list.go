@@ -44,10 +44,10 @@ const maxActive = 100
 // number. It includes failed orders. A queued order has the position of its future row, so a
 // commit between two pages neither repeats nor loses it.
 //
-// Without a filter, it takes three round trips to Redis while the page is within the cached
-// newest orders: queued orders, list and rows. Their order guarantees that no order is missed.
-// Older pages and pages with a filter take one statement. If Redis is unavailable, every page
-// does, and queued orders are missing.
+// Without a filter, a page of the cached newest orders takes three round trips to Redis: queued
+// orders, list and rows. Their order guarantees that no order is missed. Older pages and pages
+// with a filter take one statement. If Redis is unavailable, every page comes from the
+// database, and queued orders are missing.
 //
 // An invalid filter is an [apierror.BadUserInput] error.
 func (s *Service) ByUser(ctx context.Context, userID int64, f Filter) (*Page, error) {
@@ -126,7 +126,7 @@ func (s *Service) live(ctx context.Context, userID int64, queued []*Order) ([]*O
 	return live[:min(len(live), maxActive)], nil
 }
 
-// cursorOrder is the name of this order in cursors.
+// cursorOrder is the name of the sort order in cursors.
 const cursorOrder = "orders"
 
 // newestKey is above all keys.
@@ -195,8 +195,8 @@ func (q query) page(orders []*Order) *Page {
 	return p
 }
 
-// newest reads one order more than a page of all orders of a user: from the list in Redis and
-// the row cache, and below the list from the database.
+// newest reads one order more than a page of all orders of a user. It reads the list in Redis
+// and the row cache, and below the list the database.
 func (s *Service) newest(ctx context.Context, user int64, q query) ([]*Order, error) {
 	var after *cache.Entry
 	if q.after != "" {
@@ -229,8 +229,8 @@ func (s *Service) newest(ctx context.Context, user int64, q query) ([]*Order, er
 	return append(orders, below...), err
 }
 
-// ordersAt reads the orders of a list. It reports false if an order has another position than
-// in the list, or another user.
+// ordersAt reads the orders of a list. It reports false if an order is missing, or has another
+// position or user than the list.
 func (s *Service) ordersAt(ctx context.Context, user int64, entries []cache.Entry) ([]*Order, bool, error) {
 	listKeys, ids := make([]listKey, len(entries)), make([]int64, len(entries))
 	for i, e := range entries {
@@ -296,7 +296,7 @@ func fromRows(rows []*ent.Order) []*Order {
 	return orders
 }
 
-// newestFirst is the order of all lists and of their indexes.
+// newestFirst is the sort order of all lists and of their indexes.
 var newestFirst = []entorder.OrderOption{entorder.ByCreatedAt(sql.OrderDesc()), entorder.ByID(sql.OrderDesc())}
 
 // below selects the rows after the cursor.

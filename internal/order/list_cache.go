@@ -27,10 +27,9 @@ import (
 //
 // A rebuild cannot lose an order that is committed meanwhile. It acquires a lease in Redis,
 // reads the rows, and stores them in one script if it still has the lease. A writer adds its
-// order after the commit. If the commit precedes the read, the rebuild has the order.
-// Otherwise the add follows too: it finds the lease and revokes it, so the older list is not
-// stored, or it finds and changes the stored set. The job in the order's transaction repeats a
-// lost add.
+// order after the commit. If the commit precedes the read, the rebuild has the order. Otherwise
+// the add follows the read. It revokes the lease, so the older list is not stored, or it
+// changes the stored set. The job in the order's transaction repeats a lost add.
 //
 // Locks that all processes share bound the database load of rebuilds: at most "stripes"
 // rebuilds read at a time, one per user. A rebuild that gets no lock in time reads without it.
@@ -72,8 +71,8 @@ func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *li
 	return l
 }
 
-// rebuild reads the newest entries of the lists of users, one after the other, because each
-// has its own lock. Callers ask for one user at a time.
+// rebuild reads the newest entries of the lists of users, one after the other, because each has
+// its own lock. Callers request one user at a time.
 func (l *listCache) rebuild(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 	found := make(map[int64][]cache.Entry, len(users))
 	for _, user := range users {
@@ -119,10 +118,10 @@ func newestKeys(ctx context.Context, db *ent.Client, user int64, limit int) ([]c
 	return entries, nil
 }
 
-// add adds committed orders to the lists of their users, in one round trip for up to 500
-// users. It tries five times, or until the circuit breaker is open: then the database decides,
-// and buyers wait for this. After an error some orders may be missing from lists. It may be
-// repeated.
+// add adds committed orders to the lists of their users, in one round trip for up to 500 users.
+// It tries five times, but stops when the circuit breaker is open: then the database decides
+// orders, and buyers wait for this call. After the last try it drops the lists instead. After
+// an error some orders may be missing from lists. It may be repeated.
 func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 	var err error
 	for try, pause := 1, addPause; try <= addTries; try, pause = try+1, 2*pause {
@@ -130,7 +129,7 @@ func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 			return nil
 		}
 		if errors.Is(err, redisdb.ErrBreakerOpen) || try < addTries && clock.Sleep(ctx, pause) != nil {
-			break // buyers wait for this
+			break
 		}
 	}
 	users := make([]int64, len(orders))

@@ -103,7 +103,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 			sh.wantShown(t, Filter{}) // cache the list
 			sh.markQueued(t, at(2, 2))
 			if _, err := sh.ByID(t.Context(), Viewer{UserID: ann}, 2); err == nil {
-				t.Fatal("the order already exists") // and its absence is not cached
+				t.Fatal("the order already exists") // and this read does not cache its absence
 			}
 			sh.insert(t, at(2, 2))
 			for range 2 {
@@ -167,8 +167,8 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 	})
 }
 
-// It reads the list repeatedly while queued orders are committed one by one. Each leaves the
-// queue before its list is updated.
+// The test reads the list repeatedly while queued orders are committed one by one. Each leaves
+// the queue before its list is updated.
 func TestOrdersAreListedDuringTheirCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const orders, readers = 80, 3
@@ -270,8 +270,8 @@ func TestMerchantsSeeOrdersOfTheirShops(t *testing.T) {
 	})
 }
 
-// It orders, commits, changes and evicts at random while it reads the list in pages of any
-// size. TANDIAN_TEST_SEED repeats a run.
+// The test orders, commits, changes and evicts at random while it reads the list in pages of
+// any size. TANDIAN_TEST_SEED repeats a run.
 func TestEveryOrderIsShownOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed := uint64(time.Now().UnixNano())

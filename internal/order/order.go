@@ -102,8 +102,8 @@ const (
 	InsufficientBalance apierror.Code = "INSUFFICIENT_BALANCE"
 )
 
-// TermsIDs returns the ids of the terms of orders, by order number. It leaves out orders with
-// the first terms of their voucher. It reads the rows of orders with TermsUnknown.
+// TermsIDs returns the ids of the terms of orders, by order number. It omits orders with the
+// first terms of their voucher, and reads the rows of orders with TermsUnknown.
 func (s *Service) TermsIDs(ctx context.Context, orders []*Order) (map[int64]int64, error) {
 	terms := make(map[int64]int64, len(orders))
 	var unknown []int64

@@ -16,14 +16,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// lockWait is the maximum wait for the lock of an order by the same user.
+// lockWait is the maximum wait for another order of the same user and voucher.
 const lockWait = 300 * time.Millisecond
 
 // insertTries bounds the retries of an insert whose conflicting order has disappeared.
 const insertTries = 5
 
-// placeOrdinary orders a voucher without a sale. A voucher with one order per user is ordered
-// under a lock for (voucher, user) until after the commit, so two tabs do not race. Only the
+// placeOrdinary orders a voucher without a sale. For a voucher with one order per user, it
+// holds a lock for (voucher, user) until after the commit, so two tabs do not race. Only the
 // unique index order_live prevents a second order. So the order proceeds without the lock if
 // its holder is slow or Redis is unavailable.
 func (s *Service) placeOrdinary(ctx context.Context, w placement) (*Order, error) {

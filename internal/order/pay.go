@@ -66,7 +66,7 @@ func noPayments() error {
 	return apierror.New(apierror.Unavailable, "Payments are not set up on this server.")
 }
 
-// maxAttempts bounds the payment attempts of an order. The balance does not count.
+// maxAttempts bounds the payment attempts of an order. Payments from the balance are exempt.
 const maxAttempts = 20
 
 var pay = transition{from: Unpaid, to: Paid, code: NotPayable, verb: "paid"}
@@ -271,10 +271,10 @@ func (s *Service) await(ctx, waitCtx context.Context, c Charge) (*Order, error) 
 	}
 }
 
-// Confirm applies a provider's decision about a payment attempt: received, refused or
-// refunded. Repeated, late and reordered decisions do no harm. Money for an order that is no
-// longer unpaid is refunded. It returns [apierror.ErrNotFound] for an unknown attempt. After
-// any other error nothing has changed; repeat the call.
+// Confirm applies a provider's decision about a payment attempt: received, refused or refunded.
+// Decisions may be repeated, late and reordered. Money for an order that is no longer unpaid is
+// refunded. It returns [apierror.ErrNotFound] for an unknown attempt. After any other error,
+// repeat the call.
 func (s *Service) Confirm(ctx context.Context, order int64, number int, state PaymentState) error {
 	if state == Returned {
 		return s.confirmRefund(ctx, attempt{order, number})
@@ -342,7 +342,7 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 		s.metrics.count("refused", 1)
 	case state == Confirmed && p.State == payment.StateABANDONED:
 		to = payment.StateREFUNDING
-	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // a refused attempt may still be confirmed, nothing else changes
+	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // a late confirmation overrides a refusal
 		to = payment.StateCONFIRMED
 		if row.Status != entorder.StatusUNPAID {
 			to = payment.StateREFUNDING
@@ -404,7 +404,8 @@ func (s *Service) refundBy(ctx context.Context, id int64, allow authorizer, v tr
 	return fromRow(row), nil
 }
 
-// beginRefund marks the payment that paid the order.
+// beginRefund marks the confirmed payment of an order as REFUNDING. Without one it returns
+// attempt 0.
 func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (attempt, error) {
 	p, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateCONFIRMED)).Only(ctx)
 	if ent.IsNotFound(err) {

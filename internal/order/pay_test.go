@@ -520,7 +520,7 @@ func TestConcurrentBalancePaymentsTakeOnce(t *testing.T) {
 	})
 }
 
-// Finding 16: an open attempt blocked another payment method, and the cancellation.
+// An open attempt must block neither another payment method nor the cancellation.
 func TestOpenAttemptsCanBeAbandoned(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct {

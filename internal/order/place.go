@@ -27,7 +27,8 @@ const MaxKey = 64
 // triesPerSecond limits the order attempts of a user: rate and burst.
 const triesPerSecond = 5
 
-// closedFor is the time after the end of a sale when orders are refused without calling it.
+// closedFor is the time after the end of a sale from which orders are refused without calling
+// Sales.
 const closedFor = time.Hour
 
 // writeTimeout bounds the store operations of one call.
@@ -40,10 +41,10 @@ const writeTimeout = 5 * time.Second
 // The owner of a shop cannot order its vouchers: such orders would raise the owner's points
 // and the sales of the shop.
 //
-// A refusal is an [apierror.UserErrors]. With ALREADY_ORDERED Place also returns the existing
-// order, and with the reason of a FAILED order that order. More than five attempts per second
-// are [apierror.RateLimited]. After any other error the order may or may not exist: retry with
-// the same key.
+// A refusal is an [apierror.UserErrors]. With ALREADY_ORDERED, Place also returns the existing
+// order. With the reason of a FAILED order, it returns that order. More than five attempts per
+// second are [apierror.RateLimited]. After any other error the order may or may not exist:
+// retry with the same key.
 func (s *Service) Place(ctx context.Context, userID, voucherID int64, key string) (*Order, error) {
 	return s.PlaceKind(ctx, AnyKind, userID, voucherID, key)
 }
@@ -279,7 +280,7 @@ func (s *Service) find(ctx context.Context, ids []int64) (map[int64]*Order, erro
 	if missing = without(missing, queued); len(missing) == 0 {
 		return found, nil
 	}
-	again, err := s.loadOrders(ctx, missing) // their cached absence may be older than their commit
+	again, err := s.loadOrders(ctx, missing) // they may have been committed since the first read
 	if err != nil {
 		return nil, err
 	}

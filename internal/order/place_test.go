@@ -275,7 +275,7 @@ func TestQueuedOrdersAreFoundThenTheirRows(t *testing.T) {
 		}
 		delete(w.entries, id)
 		row := p.insertOrder(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetID(id) })
-		if o, err := ask(); err != nil || o.Status != Unpaid { // although Redis caches its absence
+		if o, err := ask(); err != nil || o.Status != Unpaid { // now the row exists
 			t.Fatalf("got %v, %v", o, err)
 		}
 		p.AfterCommit(t.Context(), []StoredOrder{{Order: id, User: ann, Voucher: flash, At: row.CreatedAt}}, nil)

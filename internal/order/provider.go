@@ -75,7 +75,7 @@ type Fake struct {
 type FakeOutcome struct {
 	Slow  time.Duration // delay before the call takes effect
 	Down  error         // returned without any effect
-	State PaymentState  // of an undecided charge; default CONFIRMED
+	State PaymentState  // of the charge after its first call; default CONFIRMED
 	Lost  error         // returned after the call took effect
 	Later PaymentState  // state of the callback for a PENDING charge; default CONFIRMED
 	Twice bool          // call back twice

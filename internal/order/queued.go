@@ -22,9 +22,9 @@ const (
 // queued returns a user's queued orders, and orders that have just been committed and may not
 // be in the list yet. The order is undefined.
 //
-// It takes up to four round trips, because each needs the result of the previous one: the set,
-// the sales, the rows that the sales do not know, and the removal of finished entries. For a
-// user without queued orders it takes one.
+// It takes up to five round trips: the set, the sales, the rows of other orders, an addition to
+// the list, a removal from the set. Each needs the result of the previous one. For a user
+// without queued orders it takes one.
 //
 // If Redis is unavailable, it returns none: they appear after their commit.
 func (s *Service) queued(ctx context.Context, user int64) ([]*Order, error) {
@@ -79,7 +79,7 @@ func (s *Service) resolveQueued(ctx context.Context, user int64, unknown []listE
 	for i, r := range rows {
 		orders[i], stored[r.ID], over[i] = fromRow(r), true, listEntry{user, r.ID, r.CreatedAt}
 	}
-	// The update after their commit may be late. No cache stores their absence.
+	// Their writer may not have updated the list yet. No cache stores their absence.
 	if err := s.lists.addOnce(ctx, over); err != nil {
 		s.metrics.failed(ctx, "queued", err)
 		over = nil // retry them from the set

@@ -16,9 +16,9 @@ type Viewer struct {
 	IsAdmin bool // sees all orders
 }
 
-// ByIDs returns the orders that the viewer may see, including QUEUED ones, in any process.
-// Rows include every change that has returned. It returns an error if the database fails, or
-// if Redis is needed and unavailable.
+// ByIDs returns the orders that the viewer may see, including QUEUED ones of any process. Rows
+// include every change that has returned. It returns an error if the database fails, or if
+// Redis is needed and unavailable.
 func (s *Service) ByIDs(ctx context.Context, v Viewer, ids []int64) (map[int64]*Order, error) {
 	ctx, span := observe.Span(ctx, "order.ByIDs")
 	defer span.End()

@@ -30,7 +30,7 @@ const (
 )
 
 // Scans returns the consistency scans of order lists, shop sales and user points. Points also
-// come from check-ins, so that scan reads both.
+// come from check-ins, so their scan reads both.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
 		{Name: "order-lists", Description: "order lists and queued marks in Redis of the last day's buyers, against orders", Rate: scanLists, Redis: true, Run: s.scanLists},

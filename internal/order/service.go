@@ -125,9 +125,9 @@ type Service struct {
 	cfg          Config
 	rows         *cache.Cache[int64, Order]
 	lists        *listCache
-	limiter      *door.PerUser // of users to order
+	limiter      *door.PerUser // of order attempts
 	metrics      *metrics
-	digestCursor int64 // milliseconds: no older order has a digest; of the job order.digests alone
+	digestCursor int64 // milliseconds; no older order has a digest; only the job order.digests uses it
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.

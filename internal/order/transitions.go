@@ -28,9 +28,10 @@ import (
 // has not changed. The loser of a race returns the changed order. Payment attempts are opened
 // and decided under the same lock.
 //
-// All code takes locks in one order: order rows to read, balance rows, flash sale rows, order
-// rows to write. The statement that commits a flash sale locks the sale and may then wait for
-// a user's live order; the transition of that order must not wait for the sale at that moment.
+// Locks have one order everywhere: SELECT FOR UPDATE of orders, balance rows, flash sale rows,
+// UPDATE of orders. The statement that commits a flash sale locks the sale and may then wait
+// for the write of a user's live order. The transaction of that write must not wait for the
+// sale then.
 
 // Cancel cancels a user's unpaid order. It abandons an open payment attempt: money that still
 // arrives is refunded. For an order in another status it returns an [apierror.UserErrors] with

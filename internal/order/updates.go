@@ -32,9 +32,10 @@ func (o *Order) same(other *Order) bool {
 	return o.Status == other.Status && o.Version == other.Version
 }
 
-// Updates sends the current state of an order and then each change, until the order is final
-// or ctx ends; then it closes the channel. An order that the viewer must not see is an
-// [apierror.BadUserInput] error. It also returns [notify.ErrFull].
+// Updates sends the current state of an order and then each changed state. It may skip states
+// between two reads. When the order is final or ctx ends, it closes the channel. An order that
+// the viewer must not see is an [apierror.BadUserInput] error. With too many open watches it
+// returns [notify.ErrFull].
 //
 // Number 0 means all orders of the viewer: it sends the orders that are not final, and then
 // each new or changed one.

@@ -39,6 +39,7 @@ type paymentEvent struct {
 //   - 400: a field is missing or invalid.
 //   - 401: the signature is wrong.
 //   - 404: the attempt is unknown, or there is no secret.
+//   - 405: the method is not POST.
 //   - 409: amount or currency differ from those of the attempt.
 //   - 413: the notice is larger than 16 KB.
 //   - 503: the provider must send the notice again.
