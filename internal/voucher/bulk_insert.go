@@ -39,9 +39,9 @@ type SaveCounts struct {
 	Skipped int // shop not found
 }
 
-// BulkInsert stores the drafts that are not stored yet, in one transaction, for any shop
-// owner. It may be repeated, also after merchants have edited the vouchers. An invalid draft
-// is an error, and nothing is stored.
+// BulkInsert stores the drafts that are not stored yet, in one transaction. It does not check
+// the owners of the shops. It may be repeated, also after merchants have edited the vouchers.
+// An invalid draft is an error, and nothing is stored.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()

@@ -73,9 +73,9 @@ type listEntry struct {
 	Ends int64 `json:"ends,omitempty"` // end of its sale in milliseconds; 0 for an ordinary voucher
 }
 
-// ByShops returns the vouchers of each shop, newest first, at most 50. It returns vouchers
-// that are on sale and have not ended, and all vouchers of shops for which all reports true;
-// all may be nil. Shops without vouchers are left out. It is as fresh as [Service.ByID].
+// ByShops returns the vouchers of each shop, newest first, at most 50. It returns vouchers that
+// are on sale and have not ended, but all vouchers of shops for which all reports true. all may
+// be nil. Shops without vouchers are omitted. It is as fresh as [Service.ByID].
 //
 // It takes two round trips to the cache for any number of shops, and one statement for all
 // lists that are not cached.

@@ -29,7 +29,7 @@ func (c Changes) clean() Changes {
 	return c
 }
 
-// cleaned normalises a text. A text that shows nothing becomes "".
+// cleaned normalises a text. A text without visible characters becomes "".
 func cleaned(f optional.Field[string], clean func(string) string) optional.Field[string] {
 	if !f.Given || f.Value == nil {
 		return f

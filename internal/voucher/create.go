@@ -66,8 +66,8 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Voucher, e
 	})
 }
 
-// CreateFlash is [Service.Create] for a flash voucher. Users can order it from its start,
-// unless Redis is unavailable now.
+// CreateFlash is [Service.Create] for a flash voucher. Users can order it from its start. If
+// Redis is unavailable, the outbox adds the sale to it later.
 func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.CreateFlash")
 	defer span.End()

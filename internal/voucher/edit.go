@@ -238,8 +238,8 @@ func (s *Service) UpdateFlash(ctx context.Context, by Editor, id int64, c FlashC
 }
 
 // undoDecrease restores stock in Redis after the transaction of an edit failed. After an error
-// of the commit the outcome is unknown, so it reads the row under its lock. The reconciliation
-// handles failures: Redis then has an edit that the row lacks.
+// of the commit the outcome is unknown, so it reads the row under its lock. If this fails,
+// Redis has an edit that the row lacks, and the reconciler of sales reverts it.
 func (s *Service) undoDecrease(ctx context.Context, id int64, by int, seq int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
@@ -282,7 +282,7 @@ type edit struct {
 	seq       int64 // edit_seq of that removal
 }
 
-// run runs the edit. It locks the row of the sale first, where edits wait for each other and
+// run runs the edit. It locks the row of the sale first. There, edits wait for each other and
 // for orders that are being stored.
 func (e *edit) run(ctx, writeCtx context.Context, tx *ent.Tx) (err error) {
 	if e.sale, err = lockSale(ctx, tx, e.id); err != nil {

@@ -475,8 +475,8 @@ func commitOutlivesRequest(t *testing.T, w *fixture, process func() *Service) {
 	if k := w.sales.get(v.ID); k.stock != 6 || k.seq != 2 {
 		t.Errorf("got %+v in Redis", k)
 	}
-	// The job may still be recorded as unfinished: a driver that learns late of the end of a
-	// request interrupts the next operation of its connection.
+	// The job may still be recorded as unfinished. A driver that detects the end of a request
+	// late interrupts the next operation of its connection.
 	storetest.Relay(t, s.outbox)
 	testkit.Eventually(t, 20*time.Second, func() bool { return jobs(t, s) == 0 })
 }

@@ -63,7 +63,7 @@ func (s *Service) apply(ctx context.Context, ids []int64) error {
 // afterCommit publishes one committed voucher. It replaces the cached row, so that readers of
 // a running sale need no load. Without a job nothing was written, but Redis may still differ.
 //
-// It returns no error: the write is committed, and a client that got one would create the
+// It returns no error: the write is committed, and a client that retried would create the
 // voucher twice. The outbox retries failures, also after a crash.
 func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobRef) {
 	var err error

@@ -170,7 +170,7 @@ func TestShopListsFollowWritesInEveryProcess(t *testing.T) {
 		check("both", []int64{}, []int64{b, a})
 		for _, id := range []int64{a, b} {
 			if v := read(t, other, id); !v.Off || v.Status(noon) != OffSale {
-				t.Errorf("what is off sale reads as %+v", v)
+				t.Errorf("got voucher %+v, want it off sale", v)
 			}
 		}
 		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: optional.Set(OnSale)}})

@@ -42,8 +42,8 @@ func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, er
 	}), nil
 }
 
-// confirmEnded is State, but rereads a state that says the sale has ended. The merchant may
-// have just extended it, and this process may not know yet.
+// confirmEnded is State, but bypasses the process cache before it returns an ended sale. The
+// merchant may have just extended the sale, and this process may not know yet.
 func (s *Service) confirmEnded(ctx context.Context, id int64) (*State, error) {
 	state, err := s.State(ctx, id)
 	if err != nil || state.Phase != Ended {

@@ -192,8 +192,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Voucher, error) {
 	return nil, apierror.ErrNotFound
 }
 
-// ByIDs is [Service.ByID] for many vouchers. It leaves out unknown ids. It takes one round
-// trip to the cache, and two statements for all misses.
+// ByIDs is [Service.ByID] for many vouchers. It omits unknown ids. It takes one round trip to
+// the cache, and two statements for all misses.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.ByIDs")
 	defer span.End()
