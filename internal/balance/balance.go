@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// Max is the largest balance that an adjustment makes, and the largest adjustment, in
+	// Max is the largest balance that an adjustment may reach, and the largest adjustment, in
 	// minor units. Refunds may exceed it: they return what the user paid.
 	Max = 1_000_000_000_000
 

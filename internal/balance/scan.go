@@ -16,7 +16,7 @@ import (
 const (
 	scanPage  = 500
 	scanRate  = 5000             // balances per second
-	scanLimit = 30 * time.Second // to read a page
+	scanLimit = 30 * time.Second // timeout of one page
 )
 
 // Scans returns the scan that compares each balance with the sum of its entries. The entries

@@ -66,7 +66,7 @@ type Call[In, Out any] struct {
 // Run executes a group. Its calls are in order of arrival. ctx has the values of the first
 // caller's context, and ends after Config.Timeout. With Config.Groups, runs overlap.
 //
-// Run sets Out or Err of each call. If it returns an error, it must have changed nothing: it
+// Run sets Out or Err of each call. If Run returns an error, it must have changed nothing. It
 // may run again with the same calls or some of them. after may be nil. It finishes the work
 // after the commit, in parallel with the following group, before the callers return.
 type Run[In, Out any] func(ctx context.Context, calls []*Call[In, Out]) (after func(), err error)
@@ -108,10 +108,10 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 
 // Join adds a call to the next group and returns its result.
 //
-// If ctx ends before the group starts, the call leaves the queue and changes nothing. After a
-// cancellation without a deadline, Join waits for the result of a running group, so the caller
-// learns the outcome. At the deadline of ctx it returns an error, and the outcome is unknown.
-// Config.Leave and Config.RunCanceled change this.
+// If ctx ends before the group starts, the call leaves the queue and changes nothing. If ctx is
+// cancelled later, Join still waits for the result of the group, so the caller learns the
+// outcome. At the deadline of ctx it returns an error, and the outcome is unknown. Config.Leave
+// and Config.RunCanceled change this.
 //
 // A call whose context cannot end may run its group on its own goroutine.
 func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {

@@ -38,13 +38,13 @@ type postgres struct{ db *sql.DB }
 // lib/pq. It does not close the pool. A lock has at most one holder while the holder's session
 // lasts.
 //
-// A lock occupies a connection of the pool while a caller holds it or waits for it. A name is
-// unique within the current schema.
+// A lock occupies a connection of the pool while a caller holds it or waits for it. Names are
+// scoped to the current schema.
 //
 // The server ends a session that is silent for the TTL, so other callers get the lock of a
-// failed machine. After a restart or a termination of its session, the holder detects the loss
-// within a third of the TTL: until then there may be two holders. A promoted replica has no
-// locks. A pooler in transaction mode breaks the lock.
+// failed machine. After a restart of the server or the end of its session, the holder detects
+// the loss within a third of the TTL. Until then there may be two holders. A promoted replica
+// has no locks. A pooler in transaction mode breaks the lock.
 func NewPostgres(db *sql.DB, o lock.Options) (*lock.Locker, error) {
 	return lock.New(postgres{db}, o)
 }
@@ -111,7 +111,7 @@ type session struct {
 	conn   *sql.Conn
 	closed bool // conn was returned or discarded
 
-	valid time.Time // written before the grant, and by extend
+	valid time.Time // written before the grant, and by Extend
 }
 
 // patience bounds a statement that does not wait.
@@ -217,7 +217,7 @@ func (h *session) close(do func()) {
 
 // query runs a statement and returns the boolean of its row, if any. The end of ctx closes the
 // connection; with a grace, the server may cancel the statement first. The error is
-// driver.ErrBadConn for a broken connection, and lock.ErrGone after the session.
+// driver.ErrBadConn for a broken connection, and lock.ErrGone for a closed session.
 func (h *session) query(ctx context.Context, grace time.Duration, text string, args ...any) (answer bool, err error) {
 	h.busy <- struct{}{}
 	defer func() { <-h.busy }()

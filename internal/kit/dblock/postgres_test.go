@@ -472,7 +472,7 @@ func TestPostgresConnectionIsResetAfterRelease(t *testing.T) {
 	}
 }
 
-// hanging opens a pool on a link that can stop to carry data.
+// hanging opens a pool on a link that can stop carrying data.
 func (s pgServer) hanging(t *testing.T) (*cachetest.Link, *sql.DB) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // short enough for a socket

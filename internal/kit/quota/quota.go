@@ -39,7 +39,7 @@ var (
 	releaseLua string
 )
 
-// Config has the dependencies of a [Set]. All fields are required.
+// Config has the dependencies of a [Set]. All fields except Now are required.
 type Config struct {
 	Redis  redis.Cmdable
 	Prefix string // of the Redis keys

@@ -1,7 +1,7 @@
 --  try: take an advisory lock for the session if it is free. Prepare the session to hold it or
 --  to wait for it.
 --
---  $1  name. In a schema other than public, it is unique in that schema
+--  $1  name, scoped to a schema other than public
 --  $2  TTL, milliseconds: the server ends a session with the lock that is silent for so long
 --  $3  whether the lock is shared
 --
