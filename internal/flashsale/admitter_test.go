@@ -162,7 +162,7 @@ func testAdmittedOrderIsFoundByNumber(t *testing.T, on storetest.Stores) {
 	}
 	entries, err := g.admitter.queued(t.Context(), at.partition, "-")
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("%d entries, %v", len(entries), err)
+		t.Fatalf("got %d entries, %v, want one", len(entries), err)
 	}
 	want := map[string]any{
 		"v": decimal(at.voucher), "u": "42", "o": decimal(number), "s": "7", "p": "1000", "t": decimal(v.at.UnixMilli()), "k": "digest",
@@ -197,7 +197,7 @@ func testSoldOutRequestsAreNotQueued(t *testing.T, on storetest.Stores) {
 	g.admits(at, 1001, g.number(at))
 	g.admits(at, 1002, g.number(at)) // from here on it is known
 	if v := g.admits(at, 1003, g.number(at)); v.code != outOfStock {
-		t.Fatalf("the code is %s", v.code)
+		t.Fatalf("got code %s, want out_of_stock", v.code)
 	}
 	if n, err := g.Redis.Exists(t.Context(), g.cfg.Queued(1003)).Result(); n != 0 || err != nil {
 		t.Errorf("refused user: got %d queues, %v", n, err)
@@ -410,7 +410,7 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 		}
 	}
 	if moved, err := g.admitter.release(t.Context(), at, holds); err != nil || moved != 1201 {
-		t.Errorf("released %d, %v", moved, err)
+		t.Errorf("released %d, %v, want 1201", moved, err)
 	}
 	if got := g.stockCount(at); got.stock != 3000 || got.buyers != 0 {
 		t.Errorf("%+v", got)
@@ -439,7 +439,7 @@ func TestWindow18LostReplyLosesNoOrder(t *testing.T) {
 				t.Errorf("try %d: %+v", i, got)
 			}
 			if n, err := g.Redis.XLen(t.Context(), g.admitter.keys.orders(at.partition)).Result(); err != nil || n == 0 {
-				t.Errorf("%d entries, %v", n, err)
+				t.Errorf("got %d entries, %v, want some", n, err)
 			}
 		}
 	})

@@ -31,7 +31,7 @@ func BenchmarkConsumer(b *testing.B) {
 		stop()
 		done.Wait()
 		if left := r.stock(b, v); left != 0 {
-			b.Errorf("%d left", left)
+			b.Errorf("got %d left, want 0", left)
 		}
 	})
 }

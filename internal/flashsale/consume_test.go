@@ -296,7 +296,7 @@ func TestWaitingConsumerStopsAtOnce(t *testing.T) {
 		begin := time.Now()
 		stop()
 		if took := time.Since(begin); took > time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("took %v, want at most a second", took)
 		}
 	})
 }
@@ -321,7 +321,7 @@ func testPartitionReadersAreIndependent(t *testing.T, on storetest.Stores) {
 		}
 	}
 	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("%d sequential orders took %v", len(sales), took)
+		t.Errorf("%d sequential orders took %v, want at most 8 s", len(sales), took)
 	}
 	if n := counterOf(t, r, "tandian_sale_queue_events_total", eventFailed); n != 0 {
 		t.Errorf("got %v failed Redis calls", n)
@@ -468,7 +468,7 @@ func TestRefusedOrdersAreReleasedInRedis(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		if left := r.stock(t, v); left != 0 {
-			t.Errorf("%d left", left)
+			t.Errorf("got %d left, want 0", left)
 		}
 		if _, buyers := r.redisStock(t, v); buyers != 2 {
 			t.Errorf("Redis has %d buyers, want 2", buyers)
@@ -500,7 +500,7 @@ func TestStoppingConsumerFinishesItsBatch(t *testing.T) {
 		}
 		left := stats[v.Partition].Lag + stats[v.Partition].Pending
 		if stored := r.counts(t, v)[entorder.StatusUNPAID]; stored+left != 300 {
-			t.Errorf("%d stored and %d left of 300", stored, left)
+			t.Errorf("got %d stored and %d left, want 300 together", stored, left)
 		}
 	})
 }

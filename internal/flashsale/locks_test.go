@@ -27,17 +27,17 @@ func TestLockAttemptTimesOut(t *testing.T) {
 		return nil
 	})
 	if done || !errors.Is(err, lock.ErrNoAnswer) {
-		t.Errorf("%v, %v", done, err)
+		t.Errorf("got %v, %v, want %v", done, err, lock.ErrNoAnswer)
 	}
 	if took := time.Since(begin); took < lockTimeout || ctx.Err() != nil {
-		t.Errorf("took %v", took)
+		t.Errorf("took %v, want at least %v within the context", took, lockTimeout)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the name is free again, and do has no timeout
 		if done, err := g.tryLocked(ctx, "sale.test", func(ctx context.Context) error { return ctx.Err() }); !done || err != nil {
-			t.Errorf("%v, %v", done, err)
+			t.Errorf("got %v, %v, want done", done, err)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 		}
 		var ended int
 		if err := other.SQL.QueryRowContext(context.WithoutCancel(ctx), end).Scan(&ended); err != nil || ended != 1 {
-			t.Errorf("%d sessions ended, %v", ended, err)
+			t.Errorf("ended %d sessions, %v, want 1", ended, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 		}
 	})
 	if !done || !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
-		t.Errorf("%v, %v", done, err)
+		t.Errorf("got %v, %v, want done and %v", done, err, lock.ErrLost)
 	}
 	if done, err := other.tryLocked(t.Context(), "sale.test", func(context.Context) error { return nil }); !done || err != nil {
 		t.Errorf("another process later: got %v, %v", done, err)
@@ -100,7 +100,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(order) != 2 || order[0] != "first" {
-			t.Errorf("the order was %v", order)
+			t.Errorf("got order %v, want first, then second", order)
 		}
 		waiting, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -125,7 +125,7 @@ func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int6
 	for user := from; user <= to; user++ {
 		orders[user] = g.number(at)
 		if v := g.admits(at, user, orders[user]); v.code != admitted {
-			g.t.Fatalf("user %d: %+v", user, v)
+			g.t.Fatalf("user %d: got %+v, want admitted", user, v)
 		}
 		if user <= stored {
 			g.row(at, user, orders[user], order.StatusUNPAID)
@@ -200,7 +200,7 @@ func TestWindow15HolderKeepsOrderAfterRedisRollback(t *testing.T) {
 	}
 	orders := g.sell(at, 1, 3, 3)
 	if v := g.admits(at, 4, g.number(at)); v.code != outOfStock {
-		t.Fatalf("%+v", v)
+		t.Fatalf("got %+v, want out of stock", v)
 	}
 	m.kill()
 	if err := os.WriteFile(m.log(), older, 0o600); err != nil {

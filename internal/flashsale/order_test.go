@@ -196,7 +196,7 @@ func TestQueuedOrderIsFoundByAnyProcess(t *testing.T) {
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
 			e, err := r.Entry(t.Context(), got.Order)
 			if err != nil || e == nil {
-				t.Fatalf("%s: %v, %v", name, e, err)
+				t.Fatalf("%s: got entry %v, %v", name, e, err)
 			}
 			want := Entry{Order: got.Order, User: 7, Voucher: v.VoucherID, Shop: v.ShopID, Price: 500, At: got.At}
 			if d := cmp.Diff(want, *e); d != "" {
@@ -441,7 +441,7 @@ func TestConcurrentCallersShareTransactions(t *testing.T) {
 			t.Errorf("got %v transactions for %d orders", n, users)
 		}
 		if left := r.stock(t, v); left != 0 {
-			t.Errorf("%d left", left)
+			t.Errorf("got %d left, want 0", left)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestWindow06LostQueuedOrderFails(t *testing.T) {
 			t.Errorf("Redis has %d left and %d buyers, want 4 and 1", stock, buyers)
 		}
 		if e, _ := r.Entry(t.Context(), lost.Order); e != nil {
-			t.Errorf("still queued: %v", e)
+			t.Errorf("got entry %v, want none", e)
 		}
 		r.run(t, r.Consume)
 		r.awaitEmptyQueues(t)
@@ -70,7 +70,7 @@ func TestWithoutRedisQueuedOrderFailsLater(t *testing.T) {
 		for after, want := range map[time.Duration]int{7 * time.Second: 0} {
 			now.add(after)
 			if err := r.sweep(t.Context()); err != nil || r.counts(t, v)[entorder.StatusFAILED] != want {
-				t.Errorf("after %v: %v, %v", after, r.counts(t, v), err)
+				t.Errorf("after %v: got %v, %v, want %d failed", after, r.counts(t, v), err, want)
 			}
 		}
 		now.add(20 * time.Second)

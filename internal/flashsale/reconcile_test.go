@@ -327,7 +327,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 		}
 		g.rounds(2)
 		if err := g.Apply(t.Context(), at.voucher); err != nil || there() != 0 {
-			t.Errorf("the sale returned: %v", err)
+			t.Errorf("got the sale in Redis again, %v", err)
 		}
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetEndsAt(now.Add(time.Hour).UnixMilli()).AddEditSeq(1).ExecX(t.Context())
 		if err := g.Apply(t.Context(), at.voucher); err != nil {
@@ -536,7 +536,7 @@ func TestManyErrorsJoinToAShortMessage(t *testing.T) {
 	}
 	err := joinFew(errs)
 	if !errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 400 || !strings.HasSuffix(err.Error(), "and 1995 more") {
-		t.Errorf("%.1000s", err)
+		t.Errorf("got %.1000s, want a short message", err)
 	}
 	if err := joinFew(make([]error, 3)); err != nil {
 		t.Error(err)
@@ -584,7 +584,7 @@ func TestCompareSaleIsSafeUnderTraffic(t *testing.T) {
 				for user := worker*100 + 1; user <= worker*100+75; user++ {
 					number := g.number(at)
 					if v, err := g.admitter.admit(t.Context(), g.try(at, user, number)); err != nil || v.code != admitted {
-						t.Errorf("user %d: %+v, %v", user, v, err)
+						t.Errorf("user %d: got %+v, %v, want admitted", user, v, err)
 					}
 					if user%3 == 0 {
 						if _, err := g.admitter.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}}); err != nil {

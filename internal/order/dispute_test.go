@@ -62,10 +62,10 @@ func TestRedemptionsCanBeDisputedForADay(t *testing.T) {
 		})
 		w.advance(2 * time.Hour)
 		if again, err := p.Dispute(ctx, ann, o.ID); err != nil || !cmp.Equal(got, again) {
-			t.Errorf("a second dispute: %+v, %v", again, err)
+			t.Errorf("second dispute: got %+v, %v", again, err)
 		}
 		if got, err := p.Dispute(ctx, ann, late.ID); codes(err) != string(NotDisputable) || got == nil || got.DisputedAt != nil {
-			t.Errorf("a late dispute: %+v, %v", got, err)
+			t.Errorf("late dispute: got %+v, %v", got, err)
 		}
 		waitFor(t, func() bool { return p.pendingJobs(t) == 0 })
 	})
@@ -85,7 +85,7 @@ func TestOnlyUsedOrdersCanBeDisputed(t *testing.T) {
 		for _, o := range orders {
 			got, err := p.Dispute(t.Context(), ann, o.ID)
 			if codes(err) != string(NotDisputable) || !cmp.Equal(o, got) {
-				t.Errorf("%s: %+v, %v", o.Status, got, err)
+				t.Errorf("%s: got %+v, %v", o.Status, got, err)
 			}
 		}
 	})
@@ -107,7 +107,7 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 			}
 			shop, user := p.db.Shop.GetX(ctx, shopID), p.db.User.GetX(ctx, ann)
 			if int64(shop.Sold) != sold || user.Points != points {
-				t.Errorf("%d sold, %d points; want %d and %d", shop.Sold, user.Points, sold, points)
+				t.Errorf("got %d sold and %d points, want %d and %d", shop.Sold, user.Points, sold, points)
 			}
 		}
 		counters(2, 20)
@@ -119,7 +119,7 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 			t.Errorf("refund by the buyer: got %+v, %v, want %s", got, err, NotRefundable)
 		}
 		if got, err := p.RefundDisputed(ctx, undisputed.ID); codes(err) != string(NotRefundable) || got.Status != Used {
-			t.Errorf("a refund without a dispute: %+v, %v", got, err)
+			t.Errorf("refund without a dispute: got %+v, %v", got, err)
 		}
 		stock := p.stock(t)
 		var wins [2]bool
@@ -136,15 +136,15 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 		}
 		all.Wait()
 		if wins[0] == wins[1] {
-			t.Errorf("refunds succeeded: %v, want one", wins)
+			t.Errorf("got successful refunds %v, want one", wins)
 		}
 		if got := p.stock(t); got != stock+1 {
-			t.Errorf("the stock is %d, want %d", got, stock+1)
+			t.Errorf("got stock %d, want %d", got, stock+1)
 		}
 		counters(1, 10)
 		for id, want := range map[int64]payment.State{o.ID: payment.StateREFUNDED, undisputed.ID: payment.StateCONFIRMED} {
 			if got := p.payments(t, id); len(got) != 1 || got[0].State != want {
-				t.Errorf("the payments of order %d are %v, want one %s", id, got, want)
+				t.Errorf("got payments %v of order %d, want one %s", got, id, want)
 			}
 		}
 	})

@@ -359,7 +359,7 @@ func manyUsersAtOnce(t *testing.T, sh *listFixture) {
 			t.Errorf("the list of user %d (-want +got):\n%s", u, d)
 		}
 		if left := sh.queuedNow(t, 10_000+u); len(left) > 0 {
-			t.Errorf("queued of user %d: %v", u, left)
+			t.Errorf("got queued %v of user %d, want none", left, u)
 		}
 	}
 }

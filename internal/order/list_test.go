@@ -261,7 +261,7 @@ func TestMerchantsSeeOrdersOfTheirShops(t *testing.T) {
 		allow := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, IsAdmin: true}: true, {}: false}
 		for v, want := range allow {
 			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && apierror.KindOf(err) != apierror.Forbidden) {
-				t.Errorf("%+v: %v", v, err)
+				t.Errorf("%+v: got %v, want allowed = %v", v, err, want)
 			}
 		}
 		if err := sh.MaySeeShop(t.Context(), Viewer{UserID: bob}, 5); apierror.KindOf(err) != apierror.Forbidden {

@@ -553,7 +553,7 @@ func TestOpenAttemptsCanBeAbandoned(t *testing.T) {
 					t.Fatalf("got %+v, %v, balance %d", got, err, p.balance(t))
 				}
 				if first := p.payments(t, o.ID)[0]; first.State != payment.StateABANDONED {
-					t.Fatalf("the first attempt is %s", first.State)
+					t.Fatalf("got first attempt %s, want ABANDONED", first.State)
 				}
 				// Its money arrives late. The notice of the other attempt does not arrive.
 				err := w.provider.Deliver(ctx, func(ctx context.Context, c Charge, state PaymentState) error {
@@ -659,7 +659,7 @@ func TestPayIsUnavailableWithoutAProvider(t *testing.T) {
 		o := p.insertOrder(t, w, Unpaid)
 		for _, method := range []PayMethod{Balance, Alipay, Wechat} {
 			if _, err := p.Pay(t.Context(), ann, o.ID, method); apierror.KindOf(err) != apierror.Unavailable {
-				t.Errorf("%s: %v", method, err)
+				t.Errorf("%s: got %v, want %s", method, err, apierror.Unavailable)
 			}
 		}
 		if n := len(p.payments(t, o.ID)); n != 0 {

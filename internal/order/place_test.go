@@ -35,7 +35,7 @@ func TestOrdersAreVisibleToUserAndMerchant(t *testing.T) {
 		first := ordered(t, p, ann, anyTimes, "")
 		second := ordered(t, p, ann, anyTimes, "")
 		if first.ID == second.ID || first.ID&63 != ordinary {
-			t.Errorf("numbers %d and %d", first.ID, second.ID)
+			t.Errorf("got numbers %d and %d, want two of the ordinary partition", first.ID, second.ID)
 		}
 		before := first.CreatedAt.Add(15 * time.Minute)
 		want := &Order{
@@ -61,7 +61,7 @@ func TestOrdersAreVisibleToUserAndMerchant(t *testing.T) {
 				t.Errorf("%s: got %+v, %v, want visible = %v", tt.name, got, err, tt.sees)
 			}
 			if !tt.sees && !errors.Is(err, apierror.ErrNotFound) {
-				t.Errorf("%s: %v", tt.name, err)
+				t.Errorf("%s: got %v, want not found", tt.name, err)
 			}
 		}
 		if _, err := p.ByNumber(t.Context(), Viewer{IsAdmin: true}, "12x"); !errors.Is(err, apierror.ErrNotFound) {
@@ -91,7 +91,7 @@ func TestRefusalsNameTheirReason(t *testing.T) {
 			o, err := p.Place(t.Context(), bob, tt.voucher, tt.key)
 			refused, _ := errors.AsType[apierror.UserErrors](err)
 			if o != nil || len(refused) != 1 || refused[0].Code != tt.want.Code || !cmp.Equal(refused[0].Field, tt.want.Field) {
-				t.Errorf("%s: %v, %v", tt.name, o, err)
+				t.Errorf("%s: got %v, %v, want %v", tt.name, o, err, tt.want)
 			}
 		}
 		ordered(t, p, ann, anyTimes, strings.Repeat("火", 64))
@@ -304,7 +304,7 @@ func TestUsersAreLimitedToFiveTriesASecond(t *testing.T) {
 		}
 		limited, ok := errors.AsType[*apierror.Error](try(ann))
 		if !ok || limited.Kind != apierror.RateLimited || limited.RetryAfter != 200*time.Millisecond {
-			t.Fatalf("%+v", limited)
+			t.Fatalf("got %+v, want %s for 200 ms", limited, apierror.RateLimited)
 		}
 		if err := try(bob); err != nil {
 			t.Errorf("another user: got %v", err)

@@ -271,7 +271,7 @@ func TestFailedStockReleaseKeepsTheOrder(t *testing.T) {
 		o := p.insertOrder(t, w, Unpaid)
 		p.db.FlashSale.Update().SetStock(1000).ExecX(t.Context()) // the maximum
 		if _, err := p.Cancel(t.Context(), ann, o.ID); err == nil || apierror.KindOf(err) != apierror.Internal {
-			t.Fatalf("%v", err)
+			t.Fatalf("got %v, want %s", err, apierror.Internal)
 		}
 		if row := p.db.Order.GetX(t.Context(), o.ID); Status(row.Status) != Unpaid || row.Version != o.Version {
 			t.Errorf("got %v, want it unchanged", row)

@@ -501,7 +501,7 @@ func editEndsWithRequest(t *testing.T, w *fixture, process func() *Service) {
 	}
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %v", name, err, context.DeadlineExceeded)
 		}
 	}
 	if n := s.db.Voucher.Query().CountX(t.Context()); n != before {

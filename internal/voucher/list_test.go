@@ -213,7 +213,7 @@ func readPages(t *testing.T, s *Service, q Query, between func()) (list []int64,
 			list = append(list, e.Node.ID)
 		}
 		if len(p.Edges) > q.First || p.Info.HasPreviousPage != (q.After != "") {
-			t.Fatalf("%d edges of %d, %+v", len(p.Edges), q.First, p.Info)
+			t.Fatalf("got %d edges of at most %d, %+v", len(p.Edges), q.First, p.Info)
 		}
 		if pages++; !p.Info.HasNextPage {
 			return list, pages

@@ -30,10 +30,10 @@ func TestKindOfFindsTheErrorInAChain(t *testing.T) {
 func TestMessagesDoNotShowTheCause(t *testing.T) {
 	err := New(Unavailable, "Try again later.").WithCause(io.ErrUnexpectedEOF)
 	if err.Message != "Try again later." {
-		t.Errorf("Message = %q", err.Message)
+		t.Errorf("got message %q, want no cause", err.Message)
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "Try again later.: unexpected EOF" {
-		t.Errorf("Error() = %q does not carry the cause", err)
+		t.Errorf("got %q, want the cause in it", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestUserErrorsAreNilWhenEmpty(t *testing.T) {
 		t.Errorf("got %v in the chain, want both reasons", got)
 	}
 	if err.Error() != "log in: INVALID_PHONE: This is not a phone number.; NOT_FOUND: Not found." {
-		t.Errorf("Error() = %q", err)
+		t.Errorf("got %q, want both reasons", err)
 	}
 }
 

@@ -509,7 +509,7 @@ func TestPostgresHangDelaysNoCaller(t *testing.T) {
 		t.Error("a hanging server released a lock")
 	}
 	if took := time.Since(begin); took > ttl/2+time.Second {
-		t.Errorf("Release took %v", took)
+		t.Errorf("Release took %v, want at most %v", took, ttl/2+time.Second)
 	}
 	if err := endOf(t, held, soon); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("got %v, want ErrLost", err)
@@ -533,14 +533,14 @@ func TestPostgresHangDelaysNoCaller(t *testing.T) {
 			t.Errorf("%s: got %v, want the end of its context", name, err)
 		}
 		if took := time.Since(begin); took > soon/2 {
-			t.Errorf("%s took %v", name, took)
+			t.Errorf("%s took %v, want at most %v", name, took, soon/2)
 		}
 		cancel()
 	}
 	begin = time.Now()
 	_ = held.Release(t.Context())
 	if took := time.Since(begin); took > soon/2 {
-		t.Errorf("Release took %v", took)
+		t.Errorf("Release took %v, want at most %v", took, soon/2)
 	}
 	s.isFree(t)
 	link.Set(cachetest.Cut) // lets Close return

@@ -64,7 +64,7 @@ func FuzzDecode(f *testing.F) {
 		var d float64
 		var id int64
 		if err := Decode(Cursor(s), "distance", &d, &id); err != nil && apierror.KindOf(err) != apierror.BadUserInput {
-			t.Errorf("%q: %v", s, err)
+			t.Errorf("%q: got %v, want %s", s, err, apierror.BadUserInput)
 		}
 	})
 }
