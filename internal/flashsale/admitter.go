@@ -305,7 +305,6 @@ func (g *admitter) markSoldOut(voucher int64) {
 	g.soldOut[voucher] = time.Now()
 }
 
-// clearSoldOut forgets that a sale is sold out.
 func (g *admitter) clearSoldOut(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -328,7 +328,6 @@ func (g *admitter) markers(ctx context.Context, batch []delivery) (map[int]strin
 	return markers, nil
 }
 
-// markedFor reports whether a marker belongs to an incarnation.
 func markedFor(marker, incarnation string) bool {
 	name, _, ok := strings.Cut(marker, " ")
 	return ok && name == incarnation

@@ -83,7 +83,6 @@ func newWriterMetrics() *writerMetrics {
 
 func (m *writerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
 
-// tried counts an answer.
 func (m *writerMetrics) tried(a sale.Response, err error) {
 	answer := a.Result.String()
 	switch {

@@ -31,7 +31,7 @@ const (
 	defaultPay     = 15 * time.Minute
 	certifyWait    = 300 * time.Millisecond // maximum wait while Redis is compared with the database
 	certifyPoll    = 10 * time.Millisecond
-	closedBackoff  = 2 * time.Second        // after a wait in vain, calls do not wait for so long
+	closedBackoff  = 2 * time.Second        // time after a wait in vain in which no call waits
 	reserveTimeout = 300 * time.Millisecond // to reserve bypassed orders in Redis
 )
 

@@ -51,7 +51,6 @@ func (r *rig) order(t *testing.T, v sale.Request) sale.Response {
 	return a
 }
 
-// awaitEmptyQueues waits until the streams are empty.
 func (r *rig) awaitEmptyQueues(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {

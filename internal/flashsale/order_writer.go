@@ -473,7 +473,6 @@ func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed
 	return done, nil
 }
 
-// count records the metrics of a commit.
 func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	l.m.batches.Inc()
 	l.m.seconds.Observe(took.Seconds())
@@ -511,7 +510,6 @@ func isData(err error) bool {
 	return false
 }
 
-// stamps holds the times of an inserted row.
 type stamps struct{ at, payBefore time.Time }
 
 func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...any) (map[int64]stamps, error) {

@@ -33,7 +33,6 @@ type location struct {
 	partition, buckets int
 }
 
-// bucketOf returns the bucket of a user.
 func (at location) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
 
 // locate returns the location of a sale without its buckets, which are in its row.

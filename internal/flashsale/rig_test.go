@@ -121,7 +121,6 @@ func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) sale.Req
 	return sale.Request{VoucherID: v.ID, ShopID: shop.ID, Price: 500, Partition: partition, Buckets: buckets}
 }
 
-// by returns the request of a user.
 func by(t sale.Request, user int64) sale.Request { t.UserID = user; return t }
 
 // attemptOf returns an attempt as the queue delivers it.

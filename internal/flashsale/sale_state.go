@@ -19,7 +19,6 @@ import (
 // existing orders.
 const retention = 24 * time.Hour
 
-// locationOf returns the location of a row.
 func locationOf(row *ent.FlashSale) location { return location{row.ID, row.Partition, row.Buckets} }
 
 // versionOf returns the version in a row. The voucher must be read with the row or later: then
@@ -205,7 +204,6 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 	return joinFew(failed)
 }
 
-// remove deletes all keys of a sale.
 func (g *admitter) remove(ctx context.Context, at location) error {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()

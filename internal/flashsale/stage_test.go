@@ -147,7 +147,6 @@ func (g *stage) certified() {
 	g.t.Fatalf("no certificate: again %t, %v", again, err)
 }
 
-// number issues an order number.
 func (g *stage) number(at location) int64 {
 	n, _ := g.n.Next(g.t.Context(), at.partition)
 	return n

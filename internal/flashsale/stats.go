@@ -67,7 +67,6 @@ func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	return max(0, s.cfg.Now().Sub(d.At))
 }
 
-// setQueueGauges updates the gauges of the queues.
 func (s *Service) setQueueGauges(ctx context.Context) error {
 	stats, err := s.Stats(ctx)
 	if err != nil {

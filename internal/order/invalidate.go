@@ -101,7 +101,6 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return err
 }
 
-// notify reports changed notification keys.
 func (s *Service) notify(hints map[string]bool) {
 	s.cfg.Notify(slices.Collect(maps.Keys(hints))...)
 }

@@ -156,7 +156,6 @@ func (f Filter) query() (query, error) {
 	return q, page.Decode(f.After, cursorOrder, &q.from.Ms, &q.from.Number)
 }
 
-// includes reports whether the list has orders of a status.
 func (q query) includes(one Status) bool { return len(q.status) == 0 || slices.Contains(q.status, one) }
 
 // compare orders keys from the oldest to the newest.

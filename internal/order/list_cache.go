@@ -201,7 +201,6 @@ func (p listKey) entry() cache.Entry {
 	return cache.Entry{Member: fmt.Sprintf("%019d", p.Number), Score: p.Ms}
 }
 
-// parseKey is the inverse of entry.
 func parseKey(e cache.Entry) (listKey, error) {
 	number, err := strconv.ParseInt(e.Member, 10, 64)
 	if err != nil || number <= 0 {

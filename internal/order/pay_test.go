@@ -118,7 +118,6 @@ func TestPaymentsFollowTheProvider(t *testing.T) {
 	})
 }
 
-// relay runs the outbox.
 func relay(t *testing.T, p process, _ *fixture) { storetest.Relay(t, p.box) }
 
 func TestRefusedPaymentsCanBeRetried(t *testing.T) {

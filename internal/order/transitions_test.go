@@ -252,7 +252,6 @@ func (p process) payments(t *testing.T, order int64) []*ent.Payment {
 	return p.db.Payment.Query().Where(payment.OrderID(order)).Order(payment.ByAttempt()).AllX(t.Context())
 }
 
-// deliver sends the provider's callbacks.
 func deliver(t *testing.T, p process, w *fixture) {
 	t.Helper()
 	err := w.provider.Deliver(t.Context(), func(ctx context.Context, c Charge, state PaymentState) error {

@@ -25,7 +25,6 @@ const listSize = 2 * MaxOfShop
 //go:embed sql/*.sql
 var files embed.FS
 
-// byShopsStatement returns the statement of ByShops.
 func byShopsStatement(dialect string) (text string) {
 	if err := sqldb.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
 		panic(fmt.Sprintf("voucher: %v", err))
@@ -59,7 +58,6 @@ func parseShopList(text string) (l shopList, err error) {
 // listsOfShop returns the lists that a write to a shop's voucher changes.
 func listsOfShop(shop int64) []shopList { return []shopList{{shop, false}, {shop, true}} }
 
-// limit returns the maximum length of the list.
 func (l shopList) limit() int {
 	if l.All {
 		return MaxOfShop

@@ -322,7 +322,6 @@ func (e *edit) run(ctx, writeCtx context.Context, tx *ent.Tx) (err error) {
 	return err
 }
 
-// delta returns the change of the stock.
 func (e *edit) delta(wrong *apierror.UserErrors) int {
 	d := optional.Value(e.c.StockDelta)
 	limit := min(MaxStock, maxPerBucket*e.sale.Buckets)

@@ -344,7 +344,6 @@ func jobs(t *testing.T, s *Service) int64 {
 	return storetest.Waiting(t, s.outbox)
 }
 
-// with returns a copy of d with a change.
 func with[T any](d T, edit func(*T)) T {
 	edit(&d)
 	return d

@@ -260,7 +260,6 @@ func (b *Batcher[In, Out]) complete(ctx context.Context, group []*Call[In, Out])
 	return append(b.complete(ctx, group[:half]), b.complete(ctx, group[half:])...)
 }
 
-// try runs a group once.
 func (b *Batcher[In, Out]) try(ctx context.Context, group []*Call[In, Out]) (after func(), err error) {
 	for _, c := range group {
 		c.fail(nil)
