@@ -4,132 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
-
-func TestABudgetIsSpentAfterwardsAndComesBackWithTime(t *testing.T) {
-	type step struct {
-		After time.Duration
-		Spend int
-		Wait  time.Duration // what left says then; 0 is that there is some
-	}
-	const tick = time.Second // between two tokens of 60 a minute
-	tests := []struct {
-		name string
-		n    int
-		want []step
-	}{
-		{"all of it", 60, []step{{0, 0, 0}, {0, 59, 0}, {0, 1, tick}}},
-		{"one comes back", 60, []step{{0, 60, tick}, {tick - 1, 0, 1}, {1, 0, 0}, {0, 1, tick}}},
-		{"all come back in a minute", 60, []step{{0, 60, tick}, {time.Minute, 59, 0}, {0, 1, tick}}},
-		{"no more than all come back", 60, []step{{0, 60, tick}, {time.Hour, 60, tick}}},
-		{"what is owed must be waited for", 60, []step{{0, 70, 11 * tick}, {10 * tick, 0, tick}, {tick, 0, 0}}},
-		{"a debt grows", 60, []step{{0, 70, 11 * tick}, {0, 5, 16 * tick}}},
-		{"more than another minute is forgiven", 60, []step{{0, 1 << 60, 61 * tick}, {0, 100, 61 * tick}, {61 * tick, 0, 0}}},
-		{"nothing spent costs nothing", 60, []step{{0, 0, 0}, {0, -5, 0}, {0, 60, tick}}},
-		{"fifty a minute", 50, []step{{0, 49, 0}, {0, 1, 1200 * time.Millisecond}}},
-		{"one a minute", 1, []step{{0, 1, time.Minute}, {time.Minute, 100, 2 * time.Minute}}},
-		{"no limit", 0, []step{{0, 1 << 60, 0}}},
-		{"a limit below none is none", -1, []step{{0, 1 << 60, 0}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var clock handClock
-			b := newBudgets(tt.n, time.Minute, clock.now)
-			var got []step
-			for _, s := range tt.want {
-				clock.move(s.After)
-				b.spend("ann", s.Spend)
-				wait, ok := b.left("ann")
-				if ok != (wait == 0) {
-					t.Errorf("left said %v, and to wait %v", ok, wait)
-				}
-				if other, ok := b.left("bob"); !ok {
-					t.Errorf("somebody else has to wait %v", other)
-				}
-				s.Wait = wait
-				got = append(got, s)
-			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
-		})
-	}
-}
-
-// textbookBudget is the bucket that forgets nothing: what is in it, in
-// nanoseconds, which may be less than nothing.
-type textbookBudget struct{ inside, last time.Duration }
-
-func (l *textbookBudget) spend(at, cost, span time.Duration) {
-	l.inside, l.last = min(span, l.inside+at-l.last), at
-	l.inside = max(l.inside-cost, -span)
-}
-
-func TestBudgetsForgetNoDebtWhenGenerationsRotate(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	var clock handClock
-	b := newBudgets(6, time.Second, clock.now)
-	budgets := map[string]*textbookBudget{}
-	rotations, owing, generation := 0, 0, b.nextRotation
-	for i := range 50_000 {
-		clock.move(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
-		key := strconv.Itoa(int(random.ExpFloat64() * 4))
-		at := time.Duration(clock.at.Load())
-		l := budgets[key]
-		if l == nil {
-			l = &textbookBudget{inside: b.span, last: at}
-			budgets[key] = l
-		}
-		n := random.IntN(4) * random.IntN(4)
-		b.spend(key, n)
-		l.spend(at, time.Duration(n)*b.interval, b.span)
-		wait, _ := b.left(key)
-		if want := max(0, b.interval-l.inside); wait != want {
-			t.Fatalf("step %d, of %s after %v: to wait %v, want %v", i, key, at, wait, want)
-		}
-		if l.inside < 0 {
-			owing++
-		}
-		if b.nextRotation != generation {
-			generation = b.nextRotation
-			rotations++
-		}
-	}
-	if rotations < 100 || owing < 100 {
-		t.Errorf("only %d rotations and %d debts: the test shows nothing", rotations, owing)
-	}
-}
-
-// Those who find nothing wrong must not pay for a flood of others.
-func TestAFloodOfCallersTakesNobodysBudget(t *testing.T) {
-	var clock handClock
-	b := newBudgets(3, time.Minute, clock.now)
-	b.spend("ann", 3)
-	for i := range 2 * maxKeys {
-		b.spend(fmt.Sprint("flood ", i), 3)
-	}
-	for key, want := range map[string]bool{"ann": false, "flood 0": false, "flood 99999": true, "a stranger": true} {
-		if _, ok := b.left(key); ok != want {
-			t.Errorf("%s: something left %v, want %v", key, ok, want)
-		}
-	}
-	if n := len(b.young) + len(b.old); n > maxKeys {
-		t.Errorf("%d callers are kept", n)
-	}
-}
 
 // guard makes item(id:) a field that reads by id: an id that begins with "gone"
 // names nothing. It returns how many reads there were.
@@ -142,7 +25,7 @@ func guard(d *Server) *atomic.Int64 {
 		}
 		if wait, ok := AllowRead(ctx); !ok {
 			RecordRefusal(ctx, wait)
-			return nil, later(codeRate, "Too many.", wait)
+			return nil, RetryLater(RateLimited, "Too many.", wait)
 		}
 		reads.Add(1)
 		if id, _ := field.Args["id"].(string); strings.HasPrefix(id, "gone") {
@@ -180,7 +63,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, hand := openHouse(t, Config{Authenticate: named, TrustedProxies: localProxy(t), Limits: Limits{AbsentReads: tt.limit}}), &handClock{}
-			s.server.absent = newBudgets(tt.limit, time.Minute, hand.now)
+			s.server.absent = NewBudget(tt.limit, time.Minute, hand.now)
 			reads := guard(s.server)
 			var wantReads int64
 			var wantRefused float64
@@ -206,7 +89,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 			if n := reads.Load(); n != wantReads {
 				t.Errorf("%d reads, want %d: who is refused must not reach what reads", n, wantReads)
 			}
-			if n := testutil.ToFloat64(s.server.metrics.refused.WithLabelValues(codeRate)); n != wantRefused {
+			if n := testutil.ToFloat64(s.server.metrics.refused.WithLabelValues(RateLimited)); n != wantRefused {
 				t.Errorf("%v refusals are counted, want %v", n, wantRefused)
 			}
 			hand.move(time.Minute)
@@ -219,7 +102,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 
 func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testing.T) {
 	s, hand := start(t, Config{}), &handClock{}
-	s.server.absent = newBudgets(2, time.Minute, hand.now)
+	s.server.absent = NewBudget(2, time.Minute, hand.now)
 	reads := guard(s.server)
 	posts := func(token, document string) string {
 		t.Helper()

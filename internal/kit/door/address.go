@@ -69,7 +69,7 @@ func (p Proxies) ClientAddr(r *http.Request) netip.Addr {
 	hops := 0
 	for _, line := range slices.Backward(r.Header.Values("X-Forwarded-For")) {
 		for more := true; more; hops++ {
-			if hops == maxHops || !p.trusts(client) {
+			if hops == maxHops || !p.Contains(client) {
 				return client
 			}
 			var hop string
@@ -101,10 +101,13 @@ func (p Proxies) HTTPS(r *http.Request) bool {
 // Trusts reports whether the peer that sent r is a trusted proxy.
 func (p Proxies) Trusts(r *http.Request) bool {
 	peer, ok := parseHop(r.RemoteAddr)
-	return ok && p.trusts(peer)
+	return ok && p.Contains(peer)
 }
 
-func (p Proxies) trusts(a netip.Addr) bool {
+// Contains reports whether the networks contain a, which may be an IPv4 address
+// written as IPv6.
+func (p Proxies) Contains(a netip.Addr) bool {
+	a = plain(a)
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 

@@ -1,7 +1,9 @@
 package door
 
 import (
+	"crypto/tls"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -194,4 +196,33 @@ func FuzzClientAddr(f *testing.F) {
 			t.Errorf("got %v, want %v: the header %q was believed", want, alone, header)
 		}
 	})
+}
+
+func TestOnlyATrustedProxySaysThatItWasHTTPS(t *testing.T) {
+	tests := []struct {
+		name, peer, proto string
+		tls, want         bool
+	}{
+		{"plain", "203.0.113.9:80", "", false, false},
+		{"by TLS", "203.0.113.9:80", "", true, true},
+		{"a client says so", "203.0.113.9:80", "https", false, false},
+		{"our proxy says so", "192.0.2.1:80", "HTTPS", false, true},
+		{"the first of our proxies says so", "192.0.2.1:80", "https, http", false, true},
+		{"our proxy says http", "192.0.2.1:80", "http", false, false},
+		{"our proxy says nothing", "192.0.2.1:80", "", false, false},
+		{"nobody knows the peer", "@", "https", false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/visit", nil)
+			r.RemoteAddr = tt.peer
+			r.Header.Set("X-Forwarded-Proto", tt.proto)
+			if tt.tls {
+				r.TLS = &tls.ConnectionState{}
+			}
+			if got := proxiesOf(t, "192.0.2.0/24").HTTPS(r); got != tt.want {
+				t.Errorf("https: %t", got)
+			}
+		})
+	}
 }

@@ -118,14 +118,14 @@ func statusOf(res *graphql.Response, media string) int {
 	if len(res.Data) > 0 || len(res.Errors) == 0 {
 		return http.StatusOK
 	}
-	switch codeOf(res.Errors[0]) {
-	case codeInternal:
+	switch Of(res.Errors[0]) {
+	case Internal:
 		return http.StatusInternalServerError
-	case codeRate:
+	case RateLimited:
 		return http.StatusTooManyRequests
-	case codeUnavailable:
+	case Unavailable:
 		return http.StatusServiceUnavailable
-	case codeBadRequest, codeBatching, codeCSRF:
+	case BadRequest, BatchingNotSupported, CSRF:
 		return http.StatusBadRequest
 	}
 	if media == mediaJSON {

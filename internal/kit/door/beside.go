@@ -43,11 +43,11 @@ func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 	if !ok || d.count(c) != nil {
 		return false
 	}
-	at, ok := d.running.try(c.key, 1)
+	at, ok := d.running.TryAcquire(c.key, 1)
 	if !ok {
 		return false
 	}
-	defer at.leave()
+	defer at.Release()
 	c.server = d
 	ctx := withRequest(r.Context(), &request{caller: c})
 	if c.admission.WithContext != nil {

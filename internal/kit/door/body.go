@@ -28,7 +28,7 @@ type failure struct {
 }
 
 func fail(status int, code, format string, args ...any) *failure {
-	return &failure{status, refusal(code, format, args...)}
+	return &failure{status, Errorf(code, format, args...)}
 }
 
 // atMost is a body of which no more is read than shows that it is beyond a limit: one of a
@@ -43,14 +43,14 @@ func atMost(body io.Reader, length int64, limit int) io.Reader {
 // readAll reads a body into a buffer, or what it must grow to, and refuses one beyond a limit.
 // Beyond the free ones it takes memory as they arrive, and three times as much for the
 // copies that decoding makes: who only promises bytes holds none.
-func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failure) {
+func readAll(body io.Reader, limit int, m *Memory, text []byte) ([]byte, *failure) {
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
 		text = make([]byte, 0, firstBuffer)
 	}
 	for {
 		if len(text) == cap(text) {
 			grown := 2 * cap(text)
-			if grown > freeBytes && !m.take(bodyFactor*cap(text)) {
+			if grown > freeBytes && !m.Take(bodyFactor*cap(text)) {
 				return nil, noMemory()
 			}
 			text = append(make([]byte, 0, grown), text...)
@@ -58,7 +58,7 @@ func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failur
 		n, err := body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		switch {
-		case over(len(text), limit):
+		case Exceeds(len(text), limit):
 			return nil, tooLong(limit)
 		case errors.Is(err, io.EOF):
 			return text, nil
@@ -72,11 +72,11 @@ func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failur
 func unread(err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail(http.StatusRequestTimeout, codeTimeout, "The request did not arrive in time.")
+		return fail(http.StatusRequestTimeout, Timeout, "The request did not arrive in time.")
 	case errors.Is(err, errNoRoom):
 		return noMemory()
 	}
-	return fail(http.StatusBadRequest, codeBadRequest, "The request broke off.")
+	return fail(http.StatusBadRequest, BadRequest, "The request broke off.")
 }
 
 // decode reads one request, of whose text it keeps nothing. Errors name what is wrong
@@ -111,23 +111,23 @@ func (d *Server) undecodable(text []byte) *failure {
 		return failed
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
+		return fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
 	}
 	return badRequest("The request is not one JSON object with a query.")
 }
 
 func tooLong(limit int) *failure {
-	return fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
+	return fail(http.StatusRequestEntityTooLarge, PayloadTooLarge, "The request is longer than %d bytes.", limit)
 }
 
 func badRequest(format string, args ...any) *failure {
-	return fail(http.StatusBadRequest, codeBadRequest, format, args...)
+	return fail(http.StatusBadRequest, BadRequest, format, args...)
 }
 
 // fromURL reads the request of a GET.
 func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
-	if over(len(u.RawQuery), d.cfg.Limits.QueryString) {
-		return nil, fail(http.StatusRequestURITooLong, codePayload, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
+	if Exceeds(len(u.RawQuery), d.cfg.Limits.QueryString) {
+		return nil, fail(http.StatusRequestURITooLong, PayloadTooLarge, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

@@ -85,7 +85,7 @@ const (
 )
 
 func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
-	late := want{408, mediaJSON, "-", []string{codeTimeout}, nil}
+	late := want{408, mediaJSON, "-", []string{Timeout}, nil}
 	tests := []struct {
 		name    string
 		headers []string
@@ -98,8 +98,8 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 		{"no first chunk", []string{jsonHeader, chunkedHeader}, "", late},
 		{"half a chunk", []string{jsonHeader, chunkedHeader}, "100\r\n{", late},
 		{"no last chunk", []string{jsonHeader, chunkedHeader}, "11\r\n{\"query\":\"{sum}\"}\r\n", late},
-		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, mediaJSON, "-", []string{codeMediaType}, nil}},
-		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, mediaJSON, "-", []string{codeCSRF}, nil}},
+		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, mediaJSON, "-", []string{UnsupportedMediaType}, nil}},
+		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, mediaJSON, "-", []string{CSRF}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
 		}
 	})
 	res, text := w.answer()
-	want{408, mediaJSON, "-", []string{codeTimeout}, nil}.check(t, res, text)
+	want{408, mediaJSON, "-", []string{Timeout}, nil}.check(t, res, text)
 	dripping.Wait()
 }
 
@@ -188,7 +188,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, text := w.answer()
-			want{400, mediaJSON, "-", []string{codeBadRequest}, nil}.check(t, res, text)
+			want{400, mediaJSON, "-", []string{BadRequest}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -221,19 +221,17 @@ func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 }
 
 // wantUnused checks that all was given back.
-func wantUnused(t *testing.T, b *byteBudget) {
+func wantUnused(t *testing.T, b *ByteBudget) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.used == 0 && len(b.by) == 0
+		n, keys := b.Used()
+		return n == 0 && keys == 0
 	})
 }
 
-func (b *byteBudget) taken() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.used
+func taken(b *ByteBudget) int {
+	n, _ := b.Used()
+	return n
 }
 
 // named is an Admit for which a token is the name of its user.
@@ -243,13 +241,13 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	const total, length = 2 << 20, 60_000
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: total, BodyTime: -1}})
 	body := `{"query":"{ sum }"` + strings.Repeat(" ", length-19) + "}"
-	busy := want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
 	begin := func(user string) *wire {
 		w := s.wire(t)
 		w.posts(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
-		before := s.server.memory.taken()
+		before := taken(s.server.memory)
 		w.send(body[:length-1])
-		eventually(t, "it has its memory", func() bool { return s.server.memory.taken()-before >= length })
+		eventually(t, "it has its memory", func() bool { return taken(s.server.memory)-before >= length })
 		return w
 	}
 	of := func(user string) map[string]string {
@@ -260,7 +258,7 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	res, text := s.ask(t, "POST", "/", body, of("ann"))
 	busy.check(t, res, text) // she has her quarter
 	held = append(held, begin("bob"))
-	for i := 0; s.server.memory.taken() <= total-5*length; i++ {
+	for i := 0; taken(s.server.memory) <= total-5*length; i++ {
 		held = append(held, begin(fmt.Sprint("user", i)))
 	}
 	res, text = s.ask(t, "POST", "/", body, of("cid"))
@@ -311,7 +309,7 @@ func TestDeepAndWideJSONIsRefusedBeforeItIsDecoded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(tt.text)
 			allocated := testing.AllocsPerRun(3, func() {
-				if _, failed := d.decode(text); failed == nil || failed.status != 400 || codeOf(failed.Error) != codeBadRequest {
+				if _, failed := d.decode(text); failed == nil || failed.status != 400 || Of(failed.Error) != BadRequest {
 					t.Fatalf("got %+v", failed)
 				}
 			})
@@ -343,8 +341,8 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBudget(1<<20, 0)
-			held := &memory{budget: b, key: "a"}
+			b := NewByteBudget(1<<20, 0)
+			held := NewMemory(b, "a")
 			got, failed := readAll(atMost(tt.reader, -1, tt.limit), tt.limit, held, nil)
 			switch {
 			case tt.status == 0 && failed != nil, tt.status != 0 && (failed == nil || failed.status != tt.status):
@@ -352,18 +350,18 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 			case tt.status == 0 && !bytes.Equal(text, got):
 				t.Errorf("%d bytes became %d", len(text), len(got))
 			}
-			if taken := b.taken(); tt.status == 0 && (taken < len(text) || taken > 8*len(text)) {
+			if taken := taken(b); tt.status == 0 && (taken < len(text) || taken > 8*len(text)) {
 				t.Errorf("it took %d bytes for %d", taken, len(text))
 			}
-			held.close()
+			held.Release()
 			wantUnused(t, b)
 		})
 	}
 }
 
 func TestASmallBodyTakesNoMemoryOfAll(t *testing.T) {
-	b := newBudget(1, 0)
-	held := &memory{budget: b, key: "a"}
+	b := NewByteBudget(1, 0)
+	held := NewMemory(b, "a")
 	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes-1)), -1, held, nil); failed != nil {
 		t.Errorf("got %+v", failed)
 	}
@@ -383,7 +381,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		params, failed := d.decode(text)
 		if failed != nil {
-			if failed.status != 400 || codeOf(failed.Error) == "" {
+			if failed.status != 400 || Of(failed.Error) == "" {
 				t.Errorf("got %+v", failed)
 			}
 			return

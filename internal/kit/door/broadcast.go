@@ -238,7 +238,7 @@ type subscriber struct {
 	caller caller
 
 	prefix []byte // the carrier's
-	held   *memory
+	held   *Memory
 
 	pipe atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
 	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more
@@ -381,5 +381,5 @@ func (m *subscriber) close() {
 		f.Close()
 	}
 	m.broadcasts.leave(m)
-	m.held.close()
+	m.held.Release()
 }

@@ -34,7 +34,7 @@ type documents struct {
 
 	aboutSchema *introspectionCosts
 	weighed     map[fieldName]bool // fields whose points are a function of their arguments
-	reading     *weightedLimiter   // new documents at once, one of each caller
+	reading     *WeightedLimiter   // new documents at once, one of each caller
 }
 
 // A document was found valid. All requests share it, so nobody may change it;
@@ -70,7 +70,7 @@ func (doc *document) cost(of *ast.OperationDefinition) *cost {
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *interner) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: newWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
 	}
 	for _, name := range cfg.OncePerRequest {
 		d.once[name] = true
@@ -122,8 +122,8 @@ func bounded[V any](bytes int, weigh func(string, V) int) (boundedCache[V], erro
 // find returns the document of a request, and puts its text there. The times of reading a
 // new one go into stats.
 func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *graphql.Stats) (*document, gqlerror.List) {
-	if over(len(params.OperationName), d.limits.Name) {
-		return nil, gqlerror.List{refusal(codeBadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
+	if Exceeds(len(params.OperationName), d.limits.Name) {
+		return nil, gqlerror.List{Errorf(BadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
 	}
 	if err := d.named(params); err != nil {
 		return nil, gqlerror.List{err}
@@ -131,9 +131,9 @@ func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *
 	doc, known := d.known(params.Query)
 	switch {
 	case params.Query == "":
-		return nil, gqlerror.List{refusal(codeBadRequest, "There is no query.")}
-	case !known && over(len(params.Query), d.limits.Document):
-		return nil, gqlerror.List{refusal(codeDocument, "The document is longer than %d bytes.", d.limits.Document)}
+		return nil, gqlerror.List{Errorf(BadRequest, "There is no query.")}
+	case !known && Exceeds(len(params.Query), d.limits.Document):
+		return nil, gqlerror.List{Errorf(DocumentTooLarge, "The document is longer than %d bytes.", d.limits.Document)}
 	}
 	d.metrics.document(known)
 	if !known {
@@ -161,14 +161,12 @@ func (d *documents) known(text string) (*document, bool) {
 // are allowed take milliseconds. What the tree needs is counted as long as the
 // request runs.
 func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats) (*document, gqlerror.List) {
-	waiting, cancel := timeout(ctx, d.limits.RunningWait)
-	defer cancel()
 	c := callerOf(ctx)
-	leave, err := d.reading.enter(waiting, c.key, 1)
+	turn, err := d.reading.AcquireWithin(ctx, d.limits.RunningWait, c.key, 1)
 	if err != nil {
-		return nil, gqlerror.List{busy()}
+		return nil, gqlerror.List{Busy()}
 	}
-	defer leave()
+	defer turn.Release()
 	if doc, known := d.valid.GetIfPresent(text); known {
 		return doc, nil
 	}
@@ -176,14 +174,14 @@ func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats)
 	if d.limits.Tokens >= 0 {
 		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
-	if !c.memory.take(guess) {
-		return nil, gqlerror.List{noMemory().Error}
+	if !c.memory.Take(guess) {
+		return nil, gqlerror.List{NoMemory()}
 	}
 	doc := &document{text: strings.Clone(text)} // it may be a piece of a longer one
 	if refused := d.parse(doc, stats); refused != nil {
 		return nil, refused
 	}
-	c.memory.give(guess - max(0, doc.bytes()-freeTree))
+	c.memory.Give(guess - max(0, doc.bytes()-freeTree))
 	d.valid.Set(doc.text, doc)
 	return doc, nil
 }
@@ -209,7 +207,7 @@ func (d *documents) parse(doc *document, stats *graphql.Stats) (refused gqlerror
 // check measures and validates a document that was parsed.
 func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) {
 	if len(doc.tree.Operations) == 0 {
-		return gqlerror.List{refusal(codeValidation, "The document has no operation.")}
+		return gqlerror.List{Errorf(ValidationFailed, "The document has no operation.")}
 	}
 	var tooMuch *gqlerror.Error
 	if doc.nodes, tooMuch = measure(doc.tree, limits, d.introspection); tooMuch != nil {
@@ -229,13 +227,13 @@ func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) 
 func unparsed(err error) *gqlerror.Error {
 	told, ok := errors.AsType[*gqlerror.Error](err)
 	if !ok {
-		return refusal(codeParse, "The document cannot be read.")
+		return Errorf(ParseFailed, "The document cannot be read.")
 	}
-	code := codeParse
+	code := ParseFailed
 	if strings.HasPrefix(told.Message, "exceeded ") { // tokens or nesting
-		code = codeDocument
+		code = DocumentTooLarge
 	}
-	return &gqlerror.Error{Message: cut(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
+	return &gqlerror.Error{Message: Truncate(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
 }
 
 // complexityPoints are what an operation costs.
@@ -253,10 +251,10 @@ func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationCon
 	}
 	p.complexity = d.calculate(ctx, c, oc)
 	if c.schema > 0 && d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
-		return p, refusal(codeComplexity, "The operation asks for more than the whole schema, twice.")
+		return p, Errorf(ComplexityExceeded, "The operation asks for more than the whole schema, twice.")
 	}
-	if over(p.complexity, d.limits.Complexity) {
-		return p, refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
+	if Exceeds(p.complexity, d.limits.Complexity) {
+		return p, Errorf(ComplexityExceeded, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
 	}
 	p.whole = sum(p.complexity, c.schema/introspectionShare)
 	return p, d.persist(oc)
@@ -270,7 +268,7 @@ func (d *documents) onceOnly(c *cost, oc *graphql.OperationContext) *gqlerror.Er
 	seen := map[string]bool{}
 	for _, f := range graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.es.Schema().Mutation.Name}) {
 		if seen[f.Name] && d.once[f.Name] {
-			return refusal(codeValidation, "%s stands at most once in a request.", f.Name)
+			return Errorf(ValidationFailed, "%s stands at most once in a request.", f.Name)
 		}
 		seen[f.Name] = true
 	}

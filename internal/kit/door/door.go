@@ -97,18 +97,18 @@ type Server struct {
 	docs    *documents
 	texts   *interner
 
-	networks networks
+	networks KeyCache
 
 	queryType string // the name of the schema's
 
 	anonymous, users *Limiter         // requests of networks and of users
 	looks, refusals  *Limiter         // requests of networks with a token, and with a bad one
 	absent           *Limiter         // reads of callers that ended in nothing
-	memory           *byteBudget      // bytes of large requests and answers
-	running          *weightedLimiter // points of complexity
-	uploads          *byteBudget      // bytes of multipart bodies that have arrived
-	perAddress       *connCounter     // sockets and event streams
-	perUser          *evictingLimiter
+	memory           *ByteBudget      // bytes of large requests and answers
+	running          *WeightedLimiter // points of complexity
+	uploads          *ByteBudget      // bytes of multipart bodies that have arrived
+	perAddress       *ConnCounter     // sockets and event streams
+	perUser          *EvictingLimiter
 	sockets          *wsServer
 	streams          *streams
 	broadcasts       *broadcaster
@@ -124,14 +124,14 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	l := cfg.Limits
 	d := &Server{
 		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
-		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
-		looks:     newBuckets(l.AuthLookups, 2*l.AuthLookups, time.Now),
-		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		absent:    newBudgets(l.AbsentReads, time.Minute, time.Now),
-		memory:    newBudget(l.Memory, l.Memory/4), running: newWeightedLimiter(l.Running, l.Running/4),
+		anonymous: NewLimiter(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		users:     NewForUsers(l.UserRate, l.UserBurst, time.Now),
+		looks:     NewLimiter(l.AuthLookups, 2*l.AuthLookups, time.Now),
+		refusals:  NewLimiter(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		absent:    NewBudget(l.AbsentReads, time.Minute, time.Now),
+		memory:    NewByteBudget(l.Memory, l.Memory/4), running: NewWeightedLimiter(l.Running, l.Running/4),
 		uploads:    newUploadBudget(l),
-		perAddress: newCounts(l.SocketsPerAddress), perUser: newEvictingLimiter(l.SocketsPerUser),
+		perAddress: NewConnCounter(l.SocketsPerAddress), perUser: NewEvictingLimiter(l.SocketsPerUser),
 	}
 	var err error
 	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.texts); err != nil {
@@ -184,5 +184,5 @@ func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	if told, ok := errors.AsType[*gqlerror.Error](err); ok && told.Err == nil {
 		return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
 	}
-	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": codeInternal}}
+	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": Internal}}
 }

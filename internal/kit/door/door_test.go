@@ -124,10 +124,10 @@ func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 		want           want
 	}{
 		{"the whole, once", "{ ...All } " + whole, want{200, mediaGraphQL, "*", nil, nil}},
-		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{codeComplexity}, nil}},
+		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
 		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, mediaGraphQL, "*", nil, nil}},
 		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, mediaGraphQL, "*", nil, nil}},
-		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{codeComplexity}, nil}},
+		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
@@ -139,7 +139,7 @@ func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
 	s := openStreams(t, Config{Limits: Limits{Memory: 40 * kb}}) // an event of 10 KB takes more than a quarter
 	rest := s.stream(t, posted("subscription { flood }"), "").rest()
-	if !strings.Contains(rest, codeUnavailable) || !strings.HasSuffix(rest, completeEvent) {
+	if !strings.Contains(rest, Unavailable) || !strings.HasSuffix(rest, completeEvent) {
 		t.Errorf("got %q", rest)
 	}
 	wantUnused(t, s.server.memory)
@@ -153,12 +153,12 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 	fine := want{200, mediaJSON, `{"sum":0}`, nil, nil}
 	res, text := as("ann", "{ sum }")
 	fine.check(t, res, text)
-	leave, err := s.server.docs.reading.enter(t.Context(), "u:ann", 1) // one is being read
+	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1) // one is being read
 	if err != nil {
 		t.Fatal(err)
 	}
 	res, text = as("ann", "{ sum } # new")
-	want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	res, text = as("ann", "{ sum }") // it is known
 	fine.check(t, res, text)
 	res, text = as("bob", "{ sum } # newer")
@@ -171,7 +171,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": mediaJSON})
-	want{200, mediaJSON, "-", []string{codeDocument}, nil}.check(t, res, text)
+	want{200, mediaJSON, "-", []string{DocumentTooLarge}, nil}.check(t, res, text)
 }
 
 func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
@@ -223,7 +223,7 @@ func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
 	s.server.docs.persisted.Set(named, text)
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
 	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
-	want{503, mediaJSON, "-", []string{codeUnavailable}, nil}.check(t, res, answer)
+	want{503, mediaJSON, "-", []string{Unavailable}, nil}.check(t, res, answer)
 	wantUnused(t, s.server.memory)
 }
 
@@ -237,7 +237,7 @@ func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, refused := measure(doc, Limits{}.orDefaults(), true)
 	runtime.ReadMemStats(&after)
-	if refused == nil || codeOf(refused) != codeDocument {
+	if refused == nil || Of(refused) != DocumentTooLarge {
 		t.Errorf("got %v", refused)
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*mb {
@@ -249,7 +249,7 @@ func TestASubscriptionKeepsNoMemoryOfItsRequest(t *testing.T) {
 	s := openStreams(t, Config{})
 	e := s.stream(t, posted("subscription { ticks { text } } #"+strings.Repeat("x", 60_000)), "")
 	eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
-	if n := s.server.memory.taken(); n > 40_000 { // of its document
+	if n := taken(s.server.memory); n > 40_000 { // of its document
 		t.Errorf("%d bytes are held", n)
 	}
 	e.gone()
@@ -267,12 +267,12 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
 	}
 	for _, other := range []string{"a", "b", "c", "d"} {
-		if !s.server.memory.take(other, mb) {
+		if !s.server.memory.Take(other, mb) {
 			t.Fatal("the memory cannot be taken")
 		}
 	}
 	res, text := s.ask(t, "POST", "/", body("query"), modern)
-	want{503, mediaGraphQL, "-", []string{codeUnavailable}, nil}.check(t, res, text)
+	want{503, mediaGraphQL, "-", []string{Unavailable}, nil}.check(t, res, text)
 	res, text = s.ask(t, "POST", "/", body("mutation"), modern)
 	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
 }
@@ -281,7 +281,7 @@ func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: patience}})
 	var reads atomic.Int32
 	s.server.docs.rules = append(s.server.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
-	leave, err := s.server.docs.reading.enter(t.Context(), "u:ann", 1)
+	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (d *Server) protection() (*http.CrossOriginProtection, error) {
 		}
 	}
 	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not send requests here."))
+		d.refuse(w, r, http.StatusForbidden, Errorf(CSRF, "This page's origin may not send requests here."))
 	}))
 	return csrf, nil
 }
@@ -189,7 +189,7 @@ func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	}
 	c, ok := d.lookUpToken(r.Context(), c, token)
 	if !ok {
-		return c, refusal(codeInternal, "internal error")
+		return c, Errorf(Internal, "internal error")
 	}
 	return c, d.count(c)
 }
@@ -197,7 +197,7 @@ func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 // anonymousCaller is whoever sends a request, as long as nobody asked who it is.
 func (d *Server) anonymousCaller(r *http.Request) caller {
 	c := caller{addr: d.cfg.TrustedProxies.ClientAddr(r)}
-	c.network = d.networks.key(c.addr)
+	c.network = d.networks.Key(c.addr)
 	c.key = c.network
 	return c
 }
@@ -205,10 +205,10 @@ func (d *Server) anonymousCaller(r *http.Request) caller {
 // allowLookup says whether it may be asked who has a token: not too often from one
 // network, and not any more for a while where most of them are bad.
 func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
-	if d.refusals.empty(c.network) {
+	if d.refusals.Empty(c.network) {
 		return time.Second, false
 	}
-	return d.looks.take(c.network)
+	return d.looks.Take(c.network)
 }
 
 // lookUpToken asks who has a token, or, without one, what nobody known gets. A panic of
@@ -235,7 +235,7 @@ func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now c
 		now.key = "u:" + now.admission.User
 	}
 	if now.admission.BadToken {
-		d.refusals.take(c.network)
+		d.refusals.Take(c.network)
 	}
 	return now, true
 }
@@ -246,14 +246,14 @@ func (d *Server) count(c caller) *gqlerror.Error {
 	if c.admission.User != "" {
 		rate = d.users
 	}
-	if wait, ok := rate.take(c.key); !ok {
+	if wait, ok := rate.Take(c.key); !ok {
 		return tooMany(wait)
 	}
 	return nil
 }
 
 func tooMany(wait time.Duration) *gqlerror.Error {
-	return later(codeRate, "Too many requests.", wait)
+	return RetryLater(RateLimited, "Too many requests.", wait)
 }
 
 // bearer is the token of an Authorization header, or of what a socket sends in

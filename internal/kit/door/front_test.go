@@ -115,7 +115,7 @@ func TestABrowserMaySendOnlyForPagesThatMay(t *testing.T) {
 			maps.Copy(header, tt.header)
 			res, text := s.ask(t, "POST", "/", query(`mutation { setName(name: "x") }`), header)
 			check := func() {
-				if code := firstCode(text); tt.allows && (res.StatusCode != 200 || code != "") || !tt.allows && (res.StatusCode != 403 || code != codeCSRF) {
+				if code := firstCode(text); tt.allows && (res.StatusCode != 200 || code != "") || !tt.allows && (res.StatusCode != 403 || code != CSRF) {
 					t.Errorf("%d %s", res.StatusCode, text)
 				}
 			}
@@ -163,6 +163,13 @@ func localProxy(t *testing.T) Proxies {
 	return proxiesOf(t, "127.0.0.1")
 }
 
+func TestUserRateHasRoomForARush(t *testing.T) {
+	s := start(t, Config{Limits: Limits{UserRate: 1, UserBurst: 1}})
+	if got := s.server.users.Capacity(); got != MaxUsers {
+		t.Errorf("got room for %d users, want %d", got, MaxUsers)
+	}
+}
+
 func TestRequestsHaveARate(t *testing.T) {
 	const ok, no = 200, 429
 	type step struct {
@@ -194,14 +201,14 @@ func TestRequestsHaveARate(t *testing.T) {
 				cfg.TrustedProxies = localProxy(t)
 			}
 			s, hand := openHouse(t, cfg), &handClock{}
-			s.server.anonymous, s.server.users = newBuckets(1, 2, hand.now), newBuckets(1, 2, hand.now)
+			s.server.anonymous, s.server.users = NewLimiter(1, 2, hand.now), NewLimiter(1, 2, hand.now)
 			for i, step := range tt.steps {
 				res, text := s.askAs(t, step.token, step.addr)
 				if res.StatusCode != step.status {
 					t.Errorf("step %d: %d, want %d: %s", i, res.StatusCode, step.status, text)
 				}
 				if step.status == no {
-					want{429, mediaJSON, "-", []string{codeRate}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+					want{429, mediaJSON, "-", []string{RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 				}
 			}
 			hand.move(time.Second)
@@ -214,12 +221,12 @@ func TestRequestsHaveARate(t *testing.T) {
 
 func TestARefusedRequestIsNotRead(t *testing.T) {
 	s := openHouse(t, Config{Limits: Limits{BodyTime: 200 * time.Millisecond}})
-	s.server.anonymous = newBuckets(1, 1, (&handClock{}).now)
+	s.server.anonymous = NewLimiter(1, 1, (&handClock{}).now)
 	s.askAs(t, "", "")
 	w := s.wire(t)
 	w.posts(jsonHeader, "Content-Length: 900000")
 	res, text := w.answer()
-	want{429, mediaJSON, "-", []string{codeRate}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{429, mediaJSON, "-", []string{RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	if !res.Close {
 		t.Error("the connection stays")
 	}
@@ -229,7 +236,7 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 	who := &people{}
 	who.change("bad", AuthResult{BadToken: true})
 	s, hand := openHouse(t, Config{Authenticate: who.admit, TrustedProxies: localProxy(t)}), &handClock{}
-	s.server.refusals = newBuckets(1, 2, hand.now)
+	s.server.refusals = NewLimiter(1, 2, hand.now)
 	ask := func(token, addr string, status, asked int) {
 		t.Helper()
 		if res, text := s.askAs(t, token, addr); res.StatusCode != status || who.asked() != asked {
@@ -256,7 +263,7 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 	who := &people{}
 	s, hand := openHouse(t, Config{Authenticate: who.admit}), &handClock{}
-	s.server.looks = newBuckets(1, 3, hand.now)
+	s.server.looks = NewLimiter(1, 3, hand.now)
 	statuses := func(token string, n int) (got []int) {
 		for range n {
 			res, _ := s.askAs(t, token, "")
@@ -326,7 +333,7 @@ func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
 	who.change("bad", AuthResult{User: "panic"})
 	s := openHouse(t, Config{Authenticate: who.admit})
 	res, text := s.askAs(t, "bad", "")
-	want{500, mediaJSON, "-", []string{codeInternal}, nil}.check(t, res, text)
+	want{500, mediaJSON, "-", []string{Internal}, nil}.check(t, res, text)
 	s.wantPanics(t, 1, "who is it")
 	res, text = s.askAs(t, "ann", "")
 	want{200, mediaJSON, `{"viewer":"ann"}`, nil, nil}.check(t, res, text)

@@ -24,11 +24,11 @@ type httpTransport struct{ *Server }
 func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) {
 	held := t.memoryOf(c)
 	c.memory = t.memoryOf(c)
-	defer c.memory.close()
-	defer held.close()
+	defer c.memory.Release()
+	defer held.Release()
 	as := negotiate(r)
 	if as.first == "" {
-		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
+		t.refuse(w, r, http.StatusNotAcceptable, Errorf(NotAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
 		return
 	}
 	params, done, failed := t.read(w, r, c, held)
@@ -38,8 +38,8 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 		return
 	}
 	params.Headers = r.Header
-	if !c.memory.take(weigh(params)) {
-		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
+	if !c.memory.Take(weigh(params)) {
+		t.refuse(w, r, http.StatusServiceUnavailable, NoMemory())
 		return
 	}
 	op, refused := t.startFor(r.Context(), &request{caller: c, answer: w, http: r}, params)
@@ -48,13 +48,13 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 		return
 	}
 	defer op.close()
-	held.close()
+	held.Release()
 	switch {
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
-		t.refuse(w, r, http.StatusMethodNotAllowed, refusal(codeMethod, "A mutation needs POST."))
+		t.refuse(w, r, http.StatusMethodNotAllowed, Errorf(MethodNotAllowed, "A mutation needs POST."))
 	case op.subscription() && !as.stream:
-		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
+		t.refuse(w, r, http.StatusNotAcceptable, Errorf(NotAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
 	case op.subscription():
 		t.stream(w, r, as, op)
 	default:
@@ -64,7 +64,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 
 // read reads the request, by its method and content type. done must be called
 // once the request is answered.
-func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *memory) (params *graphql.RawParams, done func(), failed *failure) {
+func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	switch r.Method {
 	case http.MethodGet:
@@ -73,17 +73,17 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		return nil, done, fail(http.StatusMethodNotAllowed, codeMethod, "Requests are GET or POST.")
+		return nil, done, fail(http.StatusMethodNotAllowed, MethodNotAllowed, "Requests are GET or POST.")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are not compressed.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are not compressed.")
 	}
 	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
 	case err != nil, kind != mediaJSON:
-		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
 	case !jsonbody.IsUTF8(attributes["charset"]):
 		return nil, done, otherCharset(attributes["charset"])
 	}
@@ -114,7 +114,7 @@ func contentType(header string) (media string, attributes map[string]string, err
 
 // otherCharset refuses JSON that is not UTF-8 by its content type.
 func otherCharset(charset string) *failure {
-	return fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are in UTF-8, not in the charset %q.", cut(charset))
+	return fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are in UTF-8, not in the charset %q.", Truncate(charset))
 }
 
 // answerRefused answers a request that does not run.
@@ -127,7 +127,7 @@ func (t *httpTransport) answerRefused(w http.ResponseWriter, as accepted, res *g
 }
 
 // answer runs a query or a mutation and sends its answer.
-func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *memory) {
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *Memory) {
 	refused := op.run()
 	if refused != nil {
 		t.answerRefused(w, as, refused)
@@ -137,8 +137,8 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 	if res == nil {
 		res = &graphql.Response{}
 	}
-	if !held.takeAnswer(op, res) {
-		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
+	if !takeAnswer(held, op, res) {
+		t.refuse(w, r, http.StatusServiceUnavailable, NoMemory())
 		return
 	}
 	if as.first == mediaStream {

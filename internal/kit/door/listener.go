@@ -23,15 +23,15 @@ func Listen(inner net.Listener, cfg ListenerConfig) net.Listener {
 	return &listener{
 		Listener:  inner,
 		cfg:       cfg,
-		all:       newCounts(cfg.Total),
-		byAddress: newCounts(cfg.PerAddress),
+		all:       NewConnCounter(cfg.Total),
+		byAddress: NewConnCounter(cfg.PerAddress),
 	}
 }
 
 type listener struct {
 	net.Listener
 	cfg            ListenerConfig
-	all, byAddress *connCounter
+	all, byAddress *ConnCounter
 }
 
 // Accept waits for a connection for which there is a place.
@@ -54,7 +54,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 func (l *listener) enter(remote net.Addr) (leave func(), ok bool) {
-	leaveAll, ok := l.all.enter("")
+	leaveAll, ok := l.all.Acquire("")
 	if !ok {
 		return nil, false
 	}
@@ -62,11 +62,11 @@ func (l *listener) enter(remote net.Addr) (leave func(), ok bool) {
 	if !known {
 		return leaveAll, true
 	}
-	addr := plain(tcp.AddrPort().Addr())
-	if l.cfg.Trusted.trusts(addr) {
+	addr := tcp.AddrPort().Addr()
+	if l.cfg.Trusted.Contains(addr) {
 		return leaveAll, true
 	}
-	leaveAddress, ok := l.byAddress.enter(Network(addr).String())
+	leaveAddress, ok := l.byAddress.Acquire(Network(addr).String())
 	if !ok {
 		leaveAll()
 		return nil, false

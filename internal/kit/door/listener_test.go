@@ -93,8 +93,8 @@ func TestListenAcceptsNoMoreThanTheTotalAndOfAnAddress(t *testing.T) {
 				}
 				c.Close()
 			}
-			if len(l.all.by)+len(l.byAddress.by) != 0 {
-				t.Errorf("%v and %v are left when all are closed", l.all.by, l.byAddress.by)
+			if l.all.Keys()+l.byAddress.Keys() != 0 {
+				t.Errorf("%d and %d keys are left when all are closed", l.all.Keys(), l.byAddress.Keys())
 			}
 		})
 	}

@@ -2,51 +2,13 @@ package door
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// memory counts what one request takes of the bytes that all have together. A
-// nil memory takes nothing.
-type memory struct {
-	budget *byteBudget
-	key    string
-	taken  int
-}
-
 // memoryOf is the memory of a caller's request, of which nothing is taken.
-func (d *Server) memoryOf(c caller) *memory { return &memory{budget: d.memory, key: c.key} }
-
-// take asks for n bytes more.
-func (m *memory) take(n int) bool {
-	if m == nil || n <= 0 {
-		return true
-	}
-	if !m.budget.take(m.key, n) {
-		return false
-	}
-	m.taken += n
-	return true
-}
-
-// give gives n bytes back; if n is less than none, it takes them, whether there
-// are any or not.
-func (m *memory) give(n int) {
-	if m == nil {
-		return
-	}
-	m.budget.give(m.key, n)
-	m.taken -= n
-}
-
-// close gives everything back.
-func (m *memory) close() {
-	if m != nil {
-		m.give(m.taken)
-	}
-}
+func (d *Server) memoryOf(c caller) *Memory { return NewMemory(d.memory, c.key) }
 
 // How much more than its length a body takes until it is decoded, and an answer
 // until it is written: as it came, and as it is sent.
@@ -57,18 +19,18 @@ const (
 
 // takeAnswer asks for what an answer takes. That of a mutation gets it in any
 // case: what was done cannot be asked for once more.
-func (m *memory) takeAnswer(op *operation, res *graphql.Response) bool {
+func takeAnswer(m *Memory, op *operation, res *graphql.Response) bool {
 	n := answerFactor * max(0, len(res.Data)-freeBytes)
 	if op.oc.Operation.Operation == ast.Mutation {
-		m.give(-n)
+		m.Give(-n)
 		return true
 	}
-	return m.take(n)
+	return m.Take(n)
 }
 
 // noMemory refuses a request for which there is none now.
 func noMemory() *failure {
-	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests and answers.", time.Second)}
+	return &failure{http.StatusServiceUnavailable, NoMemory()}
 }
 
 // weigh returns the bytes that the variables of a request count for while it runs:

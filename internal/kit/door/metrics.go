@@ -65,16 +65,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // refusalCodes are those of requests that do not run.
 func refusalCodes() []string {
 	return []string{
-		codeParse, codeValidation, codeBadRequest, codeDocument, codeComplexity, codeNotPersisted, codePayload, codeMediaType, codeMethod,
-		codeAcceptable, codeBatching, codeCSRF, codeRate, codeUnavailable, codeTimeout, codeUnknown, codeInternal,
+		ParseFailed, ValidationFailed, BadRequest, DocumentTooLarge, ComplexityExceeded, PersistedQueryNotFound, PayloadTooLarge, UnsupportedMediaType, MethodNotAllowed,
+		NotAcceptable, BatchingNotSupported, CSRF, RateLimited, Unavailable, Timeout, Unauthenticated, Internal,
 	}
 }
 
 // refuse counts a refusal. A code that is not ours is none of them.
 func (m *metrics) refuse(err *gqlerror.Error) {
-	code := codeOf(err)
+	code := Of(err)
 	if !slices.Contains(refusalCodes(), code) {
-		code = codeInternal
+		code = Internal
 	}
 	m.refused.WithLabelValues(code).Inc()
 }

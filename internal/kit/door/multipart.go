@@ -39,13 +39,13 @@ const (
 //
 // It counts bytes that have arrived and not requests, so a request that sends nothing
 // holds next to nothing. A caller has a quarter, but at least one body of full length.
-func newUploadBudget(l Limits) *byteBudget {
+func newUploadBudget(l Limits) *ByteBudget {
 	body := l.UploadBody
 	if body <= 0 {
 		body = unlimitedBody
 	}
 	body = (body + uploadStep - 1) / uploadStep * uploadStep
-	return newBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
+	return NewByteBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
 }
 
 // preflightHeaders are those of which one is needed for a multipart request. A
@@ -55,14 +55,14 @@ func preflightHeaders() []string {
 }
 
 // readMultipart reads a request with files. done removes them.
-func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *memory) (params *graphql.RawParams, done func(), failed *failure) {
+func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	limits := t.cfg.Limits
 	switch {
 	case !hasAny(r.Header, preflightHeaders()):
-		return nil, done, fail(http.StatusBadRequest, codeCSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
+		return nil, done, fail(http.StatusBadRequest, CSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
 	case c.admission.User == "" && !t.cfg.AnonymousUploads:
-		return nil, done, fail(http.StatusUnauthorized, codeUnknown, "Files are taken from those who are signed in.")
+		return nil, done, fail(http.StatusUnauthorized, Unauthenticated, "Files are taken from those who are signed in.")
 	case limits.UploadBody >= 0 && r.ContentLength > int64(limits.UploadBody):
 		return nil, done, tooLong(limits.UploadBody)
 	case boundary == "":
@@ -146,7 +146,7 @@ type capped struct {
 	read    int
 	headEnd int // where read must not come before a part has begun; negative if that is not waited for
 
-	budget   *byteBudget
+	budget   *ByteBudget
 	key      string
 	reserved int // bytes
 	pacer    *pacer
@@ -157,7 +157,7 @@ type capped struct {
 // reports false if the budget, or the caller's share of it, has no room.
 func (c *capped) reserve(n int) bool {
 	for c.reserved < n {
-		if !c.budget.take(c.key, uploadStep) {
+		if !c.budget.Take(c.key, uploadStep) {
 			return false
 		}
 		c.reserved += uploadStep
@@ -165,16 +165,16 @@ func (c *capped) reserve(n int) bool {
 	return true
 }
 
-func (c *capped) release() { c.budget.give(c.key, c.reserved) }
+func (c *capped) release() { c.budget.Give(c.key, c.reserved) }
 
 func (c *capped) Read(p []byte) (int, error) {
 	c.pacer.before(c.read)
 	n, err := c.Reader.Read(p)
 	c.read += n
 	switch {
-	case over(c.read, c.limit):
+	case Exceeds(c.read, c.limit):
 		n, err = 0, errTooLong
-	case over(c.read, c.headEnd):
+	case Exceeds(c.read, c.headEnd):
 		n, err = 0, errLongHead
 	case !c.reserve(c.read):
 		n, err = 0, errNoRoom
@@ -188,7 +188,7 @@ func (c *capped) Read(p []byte) (int, error) {
 // upload is a multipart request that is being read.
 type upload struct {
 	server *Server
-	held   *memory
+	held   *Memory
 	body   *capped
 	parts  *multipart.Reader // of body
 	params *graphql.RawParams
@@ -214,7 +214,7 @@ func (u *upload) read() *failure {
 	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
-	if over(len(u.places), u.server.cfg.Limits.UploadFiles) {
+	if Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {
 		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
 	}
 	for len(u.places) > 0 {
@@ -303,7 +303,7 @@ func (u *upload) file() *failure {
 	}
 	for _, path := range places {
 		one := graphql.Upload{
-			File: io.NewSectionReader(u.to, begin, size), Filename: cut(part.FileName()), Size: size, ContentType: cut(part.Header.Get("Content-Type")),
+			File: io.NewSectionReader(u.to, begin, size), Filename: Truncate(part.FileName()), Size: size, ContentType: Truncate(part.Header.Get("Content-Type")),
 		}
 		if !put(u.params.Variables, path, one) {
 			return badRequest("The part map names a place that is not a null in the variables.")
@@ -315,7 +315,7 @@ func (u *upload) file() *failure {
 // noDisk is a fault of ours.
 func (u *upload) noDisk(err error) *failure {
 	u.server.log.Error("an upload could not be kept", "err", err)
-	return fail(http.StatusInternalServerError, codeInternal, "The file could not be kept.")
+	return fail(http.StatusInternalServerError, Internal, "The file could not be kept.")
 }
 
 // close removes the files.

@@ -103,8 +103,8 @@ func TestFilesArriveWhereMapPutsThem(t *testing.T) {
 
 func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{UploadBody: 300_000, Body: 100_000})
-	bad := want{400, mediaGraphQL, "-", []string{codeBadRequest}, nil}
-	long := want{413, mediaGraphQL, "-", []string{codePayload}, nil}
+	bad := want{400, mediaGraphQL, "-", []string{BadRequest}, nil}
+	long := want{413, mediaGraphQL, "-", []string{PayloadTooLarge}, nil}
 	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a.txt", "A")
 	mapped := func(places string) string { return form(operations, field("map", places), one) }
 	tests := []struct {
@@ -130,7 +130,7 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 		{"it breaks off after operations", operations, bad},
 
 		{"operations that are no JSON", form(field("operations", "{"), places, one), bad},
-		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, mediaGraphQL, "-", []string{codeBatching}, nil}},
+		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, mediaGraphQL, "-", []string{BatchingNotSupported}, nil}},
 		{"operations that are no UTF-8", form(field("operations", strings.Replace(oneFile, "{", "{\"id\":\"\xff\",", 1)), places, one), bad},
 		{"operations that are nested deep", form(field("operations", `{"variables":`+strings.Repeat("[", 100)), places, one), bad},
 		{"a map that is no JSON", mapped(`{`), bad},
@@ -244,7 +244,7 @@ func TestAnUploadNeedsAHeaderThatNoFormCanSend(t *testing.T) {
 			if res.StatusCode != status {
 				t.Errorf("%s %q: %d, want %d: %s", header, value, res.StatusCode, status, text)
 			}
-			if status == 400 && firstCode(text) != codeCSRF {
+			if status == 400 && firstCode(text) != CSRF {
 				t.Errorf("%s %q: %s", header, value, text)
 			}
 		}
@@ -262,7 +262,7 @@ func TestOnlyWhoIsKnownMayUploadUnlessAllMay(t *testing.T) {
 		of := signedIn()
 		delete(of, "Authorization")
 		res, text = s.ask(t, "POST", "/", body, of)
-		if got := firstCode(text); anonymous && got != "" || !anonymous && (got != codeUnknown || res.StatusCode != 401) {
+		if got := firstCode(text); anonymous && got != "" || !anonymous && (got != Unauthenticated || res.StatusCode != 401) {
 			t.Errorf("anonymous uploads %v: %d %s", anonymous, res.StatusCode, text)
 		}
 	}
@@ -316,7 +316,7 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 			w.posts(uploadHeaders+"ann", "Content-Length: 100000")
 			w.send(begun)
 			res, text := w.answer()
-			want{408, mediaJSON, "-", []string{codeTimeout}, nil}.check(t, res, text)
+			want{408, mediaJSON, "-", []string{Timeout}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -340,13 +340,13 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 	s, dir := openUploads(t, Limits{Uploads: 4, UploadBody: 2 * uploadStep})
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "../name of the client", strings.Repeat("A", uploadStep)))
 	begin := func(user string) *wire {
-		w, before := s.wire(t), s.server.uploads.taken()
+		w, before := s.wire(t), taken(s.server.uploads)
 		w.posts(uploadHeaders+user, fmt.Sprintf("Content-Length: %d", len(body)))
 		w.send(body[:len(body)-7])
-		eventually(t, "it is being read", func() bool { return s.server.uploads.taken() == before+2*uploadStep })
+		eventually(t, "it is being read", func() bool { return taken(s.server.uploads) == before+2*uploadStep })
 		return w
 	}
-	busy := want{503, mediaGraphQL, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaGraphQL, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
 	held := []*wire{begin("ann")}
 	res, text := s.ask(t, "POST", "/", body, signedIn())
 	busy.check(t, res, text) // she has her quarter
@@ -392,10 +392,10 @@ func TestSlowUploadsDoNotKeepOthersOut(t *testing.T) {
 	s, _ := openUploads(t, Limits{})
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
 		for range 4 {
-			w, before := s.wire(t), s.server.uploads.taken()
+			w, before := s.wire(t), taken(s.server.uploads)
 			w.posts(uploadHeaders+user, "Content-Length: 1000000")
 			w.send("--x\r\n")
-			eventually(t, "it is being read", func() bool { return s.server.uploads.taken() > before })
+			eventually(t, "it is being read", func() bool { return taken(s.server.uploads) > before })
 			defer func() { _ = w.Close() }()
 		}
 	}
@@ -410,10 +410,10 @@ func TestSilentUploadsHoldLittle(t *testing.T) {
 	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 64 << 10})
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
 		for range 8 {
-			w, before := s.wire(t), s.server.uploads.taken()
+			w, before := s.wire(t), taken(s.server.uploads)
 			w.posts(uploadHeaders+user, "Content-Length: 60000")
 			w.send("--x\r\n")
-			eventually(t, "it is being read", func() bool { return s.server.uploads.taken() > before })
+			eventually(t, "it is being read", func() bool { return taken(s.server.uploads) > before })
 			defer func() { _ = w.Close() }()
 		}
 	}
@@ -532,25 +532,25 @@ func TestFilesOfARequestShareADescriptor(t *testing.T) {
 // The budget fills up while a body arrives.
 func TestAnUploadThatFindsNoRoomIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 4 * uploadStep})
-	if !s.server.uploads.take("others", 4*uploadStep) || !s.server.uploads.take("more", 4*uploadStep) || !s.server.uploads.take("most", 4*uploadStep) {
+	if !s.server.uploads.Take("others", 4*uploadStep) || !s.server.uploads.Take("more", 4*uploadStep) || !s.server.uploads.Take("most", 4*uploadStep) {
 		t.Fatal("the budget is smaller than four bodies")
 	}
 	free := 0
-	for s.server.uploads.take("free", uploadStep) {
+	for s.server.uploads.Take("free", uploadStep) {
 		free++
 	}
-	s.server.uploads.give("free", 2*uploadStep)
+	s.server.uploads.Give("free", 2*uploadStep)
 	for where, parts := range map[string][]string{
 		"in the file":   {field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 3*uploadStep))},
 		"in operations": {field("operations", strings.Repeat(" ", 3*uploadStep)+oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")},
 	} {
 		res, text := s.ask(t, "POST", "/", form(parts...), signedIn())
-		if res.StatusCode != 503 || firstCode(text) != codeUnavailable {
+		if res.StatusCode != 503 || firstCode(text) != Unavailable {
 			t.Errorf("%s: %d %s", where, res.StatusCode, text)
 		}
 	}
 	for key, n := range map[string]int{"others": 4, "more": 4, "most": 4, "free": free - 2} {
-		s.server.uploads.give(key, n*uploadStep)
+		s.server.uploads.Give(key, n*uploadStep)
 	}
 }
 
@@ -558,7 +558,7 @@ func TestAFileThatCannotBeKeptIsOurFault(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	s := openHouse(t, Config{Authenticate: named})
 	res, text := s.ask(t, "POST", "/", form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")), signedIn())
-	want{500, mediaGraphQL, "-", []string{codeInternal}, nil}.check(t, res, text)
+	want{500, mediaGraphQL, "-", []string{Internal}, nil}.check(t, res, text)
 	if strings.Contains(string(text), "nowhere") || !strings.Contains(s.log.String(), "nowhere") {
 		t.Errorf("the answer %s, and the log %s", text, s.log)
 	}

@@ -6,24 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// networks remember how limits name the networks that requests came from lately: the
+// KeyCache remember how limits name the networks that requests came from lately: the
 // same ones, nearly always. They forget each other where there are too many, and are
 // safe for concurrent use.
-type networks struct {
-	slots [1 << networkBits]atomic.Pointer[namedNetwork] // by address
+type KeyCache struct {
+	slots [1 << networkBits]atomic.Pointer[keyedNetwork] // by address
 }
 
 const networkBits = 10
 
-type namedNetwork struct {
+type keyedNetwork struct {
 	of  netip.Prefix
 	key string
 }
 
 const unknownNetwork = "a:unknown" // of the zero Addr
 
-// key is the network of an address as a key: "a:NETWORK".
-func (n *networks) key(addr netip.Addr) string {
+// Key is the network of an address as a key: "a:NETWORK".
+func (n *KeyCache) Key(addr netip.Addr) string {
 	of := Network(addr)
 	if !of.IsValid() {
 		return unknownNetwork
@@ -35,7 +35,7 @@ func (n *networks) key(addr netip.Addr) string {
 	if known := slot.Load(); known != nil && known.of == of {
 		return known.key
 	}
-	named := &namedNetwork{of, "a:" + of.String()}
+	named := &keyedNetwork{of, "a:" + of.String()}
 	slot.Store(named)
 	return named.key
 }

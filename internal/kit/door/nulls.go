@@ -41,7 +41,7 @@ func (c *cost) refuseNulls(op *ast.OperationDefinition, variables map[string]any
 	walk := valueWalk{
 		visit: func(v *ast.Value) bool {
 			if mustNotBeNull(v) && isNull(variables, v.Raw) {
-				refused = refusal(codeValidation, "Variable \"$%s\" is null, but stands where a value of type %q is needed.", cut(v.Raw), v.ExpectedType)
+				refused = Errorf(ValidationFailed, "Variable \"$%s\" is null, but stands where a value of type %q is needed.", Truncate(v.Raw), v.ExpectedType)
 				refused.Locations = []gqlerror.Location{{Line: v.Position.Line, Column: v.Position.Column}}
 			}
 			return refused == nil

@@ -24,7 +24,7 @@ type caller struct {
 	addr      netip.Addr // of the client; may be zero
 	admission AuthResult
 	server    *Server // that runs its operation; nil before
-	memory    *memory // what its request takes as long as it runs; nil is not counted
+	memory    *Memory // what its request takes as long as it runs; nil is not counted
 }
 
 // An operation is one document that runs.
@@ -36,7 +36,7 @@ type operation struct {
 	ctx       context.Context         // ends with the operation
 	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
-	place     place                   // among what runs
+	place     Permit                  // among what runs
 	points    complexityPoints
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
@@ -130,13 +130,11 @@ func (op *operation) source() broadcast.Source {
 // enter takes a place and, but for a subscription, begins the operation's time.
 func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	limits, points := op.server.cfg.Limits, op.points.whole
-	at, ok := op.server.running.try(op.caller.key, points)
+	at, ok := op.server.running.TryAcquire(op.caller.key, points)
 	if !ok {
-		waiting, cancel := timeout(ctx, limits.RunningWait)
-		defer cancel()
 		var err error
-		if at, err = op.server.running.wait(waiting, op.caller.key, points); err != nil {
-			return busy()
+		if at, err = op.server.running.AcquireWithin(ctx, limits.RunningWait, op.caller.key, points); err != nil {
+			return Busy()
 		}
 	}
 	op.place, op.counted = at, true
@@ -153,15 +151,12 @@ func (op *operation) free() {
 		op.stopTimer()
 		op.stopTimer = nil
 	}
-	op.place.leave()
+	op.place.Release()
 	if op.counted {
 		op.server.metrics.points.Sub(float64(op.points.whole))
 		op.counted = false
 	}
 }
-
-// busy refuses what found no place in time.
-func busy() *gqlerror.Error { return later(codeUnavailable, "The server is busy.", time.Second) }
 
 // timeout is context.WithTimeout, without one if d is negative.
 func timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -203,13 +198,13 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 		return nil
 	}
 	limits := op.server.cfg.Limits
-	if over(len(res.Data), limits.Answer) {
+	if Exceeds(len(res.Data), limits.Answer) {
 		res = &graphql.Response{
-			Errors: gqlerror.List{refusal(codeAnswer, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
+			Errors: gqlerror.List{Errorf(ResponseTooLarge, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
 			Data:   json.RawMessage("null"),
 		}
 	}
-	if over(len(res.Errors), limits.Errors) {
+	if Exceeds(len(res.Errors), limits.Errors) {
 		res.Errors = res.Errors[:limits.Errors]
 	}
 	if op.subscription() {
@@ -235,13 +230,6 @@ func (d *Server) refused(ctx context.Context, errs gqlerror.List) *graphql.Respo
 	res := d.exec.DispatchError(ctx, errs)
 	res.Data = nil
 	return res
-}
-
-// later is a refusal that says when to try again.
-func later(code, message string, wait time.Duration) *gqlerror.Error {
-	err := refusal(code, "%s", message)
-	err.Extensions["retryAfterSeconds"] = max(1, int((wait+time.Second-1)/time.Second))
-	return err
 }
 
 // caught logs a panic and returns what the client sees of it.
@@ -289,7 +277,7 @@ func appendResponse(out []byte, res *graphql.Response) []byte {
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		text, _ = json.Marshal(gqlerror.List{refusal(codeInternal, "An error could not be written.")})
+		text, _ = json.Marshal(gqlerror.List{Errorf(Internal, "An error could not be written.")})
 		if _, list := v.(gqlerror.List); !list {
 			return []byte("{}")
 		}

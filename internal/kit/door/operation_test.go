@@ -23,15 +23,11 @@ var asJSON = map[string]string{"Content-Type": mediaJSON} //nolint:gochecknoglob
 func (s *house) wantNothingRuns(t *testing.T) {
 	t.Helper()
 	eventually(t, "all places are free", func() bool {
-		s.server.running.mu.Lock()
-		defer s.server.running.mu.Unlock()
-		return len(s.server.running.byKey) == 0
+		return s.server.running.Keys() == 0
 	})
-	limit := int64(s.server.cfg.Limits.Running)
-	if !s.server.running.all.TryAcquire(limit) {
+	if !s.server.running.Free(s.server.cfg.Limits.Running) {
 		t.Fatal("a place is taken by nobody")
 	}
-	s.server.running.all.Release(limit)
 	// The gauge follows a place that was freed.
 	eventually(t, "no points run", func() bool { return testutil.ToFloat64(s.server.metrics.points) == 0 })
 }
@@ -39,18 +35,18 @@ func (s *house) wantNothingRuns(t *testing.T) {
 func TestAnOperationHasItsTime(t *testing.T) {
 	timeouts := func(ctx context.Context, err error) *gqlerror.Error {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return &gqlerror.Error{Message: "It took too long.", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": codeTimeout}}
+			return &gqlerror.Error{Message: "It took too long.", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": Timeout}}
 		}
-		return refusal(codeInternal, "internal error")
+		return Errorf(Internal, "internal error")
 	}
 	tests := []struct {
 		name, query string
 		present     graphql.ErrorPresenterFunc
 		want        want
 	}{
-		{"as the presenter says", "{ slow }", timeouts, want{200, mediaJSON, `{"slow":null}`, []string{codeTimeout}, nil}},
-		{"without a presenter", "{ slow }", nil, want{200, mediaJSON, `{"slow":null}`, []string{codeInternal}, nil}},
-		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, mediaJSON, `{"a":null,"sum":0,"b":null}`, []string{codeTimeout, codeTimeout}, nil}},
+		{"as the presenter says", "{ slow }", timeouts, want{200, mediaJSON, `{"slow":null}`, []string{Timeout}, nil}},
+		{"without a presenter", "{ slow }", nil, want{200, mediaJSON, `{"slow":null}`, []string{Internal}, nil}},
+		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, mediaJSON, `{"a":null,"sum":0,"b":null}`, []string{Timeout, Timeout}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,12 +90,12 @@ func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
 	if got := testutil.ToFloat64(s.server.metrics.points); got != 10 {
 		t.Errorf("%v points run", got)
 	}
-	busy := want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), as("ann"))
 	busy.check(t, res, text) // she has her quarter
 	res, text = s.ask(t, "POST", "/", query("{ sum }"), as("bob"))
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
-	if rest := s.stream(t, posted("subscription { count(to: 1) }"), "ann").rest(); !strings.Contains(rest, codeUnavailable) {
+	if rest := s.stream(t, posted("subscription { count(to: 1) }"), "ann").rest(); !strings.Contains(rest, Unavailable) {
 		t.Errorf("a subscription of hers: %q", rest)
 	}
 	e := s.stream(t, posted("subscription { ticks { text } }"), "bob")
@@ -129,10 +125,7 @@ func TestWhoFindsNoPlaceWaitsForOne(t *testing.T) {
 		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	})
 	eventually(t, "it waits", func() bool {
-		s.server.running.mu.Lock()
-		defer s.server.running.mu.Unlock()
-		own := s.server.running.byKey["u:ann"]
-		return own != nil && own.users == 2
+		return s.server.running.Users("u:ann") == 2
 	})
 	s.schema.Release()
 	first()
@@ -198,7 +191,7 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 			if tt.data == "-" {
 				status = 500
 			}
-			want{status, mediaJSON, tt.data, []string{codeInternal}, nil}.check(t, res, text)
+			want{status, mediaJSON, tt.data, []string{Internal}, nil}.check(t, res, text)
 			if strings.Contains(string(text), tt.logged) || strings.Contains(string(text), ".go") || !strings.Contains(string(text), `"message":"internal error"`) {
 				t.Errorf("the answer is %s", text)
 			}
@@ -214,16 +207,16 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 func TestErrorsFromTheInsideAreNotShown(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ fail }"), asJSON)
-	want{200, mediaJSON, `{"fail":null}`, []string{codeInternal}, nil}.check(t, res, text)
+	want{200, mediaJSON, `{"fail":null}`, []string{Internal}, nil}.check(t, res, text)
 	tests := []struct {
 		name string
 		err  error
 		want *gqlerror.Error
 	}{
-		{"of the inside", errors.New("secret"), &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": codeInternal}}},
-		{"with a cause", &gqlerror.Error{Message: "secret", Err: errors.New("secret")}, &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": codeInternal}}},
-		{"wrapped", fmt.Errorf("secret: %w", refusal(codeRate, "Too much.")), &gqlerror.Error{Message: "Too much.", Extensions: map[string]any{"code": codeRate}}},
-		{"of ours", &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Rule: "secret", Extensions: map[string]any{"code": codeRate}}, &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Extensions: map[string]any{"code": codeRate}}},
+		{"of the inside", errors.New("secret"), &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": Internal}}},
+		{"with a cause", &gqlerror.Error{Message: "secret", Err: errors.New("secret")}, &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": Internal}}},
+		{"wrapped", fmt.Errorf("secret: %w", Errorf(RateLimited, "Too much.")), &gqlerror.Error{Message: "Too much.", Extensions: map[string]any{"code": RateLimited}}},
+		{"of ours", &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Rule: "secret", Extensions: map[string]any{"code": RateLimited}}, &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Extensions: map[string]any{"code": RateLimited}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -36,13 +36,13 @@ func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
 		text, known := d.textOf(hash)
 		d.metrics.persistedQuery(known)
 		if !known {
-			return refusal(codeNotPersisted, "PersistedQueryNotFound")
+			return Errorf(PersistedQueryNotFound, "PersistedQueryNotFound")
 		}
 		params.Query = text
 		return nil
 	}
 	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
-		return refusal(codeBadRequest, "The hash of the persisted query is not that of the query.")
+		return Errorf(BadRequest, "The hash of the persisted query is not that of the query.")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	fields, _ := extensions["persistedQuery"].(map[string]any)
 	hash, _ := fields["sha256Hash"].(string)
 	if !isSHA256(hash) {
-		return "", refusal(codeBadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
+		return "", Errorf(BadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
 	}
 	return strings.ToLower(hash), nil
 }

@@ -81,7 +81,7 @@ func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure boo
 // passing says whether errors may be gone at the next try.
 func passing(errs gqlerror.List) bool {
 	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
-		return slices.Contains([]string{codeUnavailable, codeInternal, codeTimeout}, codeOf(err))
+		return slices.Contains([]string{Unavailable, Internal, Timeout}, Of(err))
 	})
 }
 
@@ -139,7 +139,7 @@ func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error)
 		p.drop()
 	}
 	if res == nil {
-		res = &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "internal error")}}
+		res = &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "internal error")}}
 	}
 	return res, nil
 }
@@ -231,7 +231,7 @@ func (p *sharedExecution) open() *graphql.Response {
 	stop := context.AfterFunc(p.ctx, func() { op.cancel(nil) })
 	if refused = op.run(); refused == nil && op.source() == nil {
 		if refused = op.refused; refused == nil {
-			refused = &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "internal error")}}
+			refused = &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "internal error")}}
 		}
 	}
 	if refused != nil {

@@ -11,9 +11,9 @@ import (
 // before.
 const maxKeys = 50_000
 
-// maxUsers is the same for buckets of users who are signed in. Nobody makes those up, and
+// MaxUsers is the same for buckets of users who are signed in. Nobody makes those up, and
 // at the beginning of a sale more of them may come in a second than networks ever do.
-const maxUsers = 500_000
+const MaxUsers = 500_000
 
 // Limiter are token buckets, one per key: each holds burst tokens, gets rate
 // new ones a second, and gives one to each request. They are safe for
@@ -42,9 +42,9 @@ type Limiter struct {
 	nextRotation time.Duration
 }
 
-// newBuckets returns full buckets. A rate of no more than 0 is no limit; a burst
+// NewLimiter returns full buckets. A rate of no more than 0 is no limit; a burst
 // is at least 1.
-func newBuckets(rate, burst int, now func() time.Time) *Limiter {
+func NewLimiter(rate, burst int, now func() time.Time) *Limiter {
 	if rate <= 0 {
 		return &Limiter{}
 	}
@@ -53,17 +53,17 @@ func newBuckets(rate, burst int, now func() time.Time) *Limiter {
 	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
 }
 
-// newUserBuckets is newBuckets for users who are signed in.
-func newUserBuckets(rate, burst int, now func() time.Time) *Limiter {
-	b := newBuckets(rate, burst, now)
-	b.places = maxUsers
+// NewForUsers is newBuckets for users who are signed in.
+func NewForUsers(rate, burst int, now func() time.Time) *Limiter {
+	b := NewLimiter(rate, burst, now)
+	b.places = MaxUsers
 	return b
 }
 
-// newBudgets returns full buckets of n tokens, which get n new ones in each
+// NewBudget returns full buckets of n tokens, which get n new ones in each
 // period. They are for what is known only afterwards: see left and spend. No more
 // than 0 is no limit.
-func newBudgets(n int, period time.Duration, now func() time.Time) *Limiter {
+func NewBudget(n int, period time.Duration, now func() time.Time) *Limiter {
 	if n <= 0 {
 		return &Limiter{}
 	}
@@ -75,17 +75,17 @@ func newBudgets(n int, period time.Duration, now func() time.Time) *Limiter {
 // A PerUser limits how often something is done, for each user who is signed in by
 // itself. It is safe for concurrent use, and its memory is bounded: beyond 250 000 users
 // of a second, the others share one limit.
-type PerUser struct{ buckets *Limiter }
+type PerUser struct{ limiter *Limiter }
 
 // NewPerUser allows so many times a second, and up to burst at once. A rate of no more
 // than 0 is no limit.
 func NewPerUser(perSecond, burst int, now func() time.Time) *PerUser {
-	return &PerUser{newUserBuckets(perSecond, burst, now)}
+	return &PerUser{NewForUsers(perSecond, burst, now)}
 }
 
 // Allow counts one time for a user. If that is one too many, it is not counted, and
 // wait is how long until it would be.
-func (r *PerUser) Allow(user string) (wait time.Duration, ok bool) { return r.buckets.take(user) }
+func (r *PerUser) Allow(user string) (wait time.Duration, ok bool) { return r.limiter.Take(user) }
 
 // open begins the first generation.
 func (b *Limiter) open() *Limiter {
@@ -94,9 +94,9 @@ func (b *Limiter) open() *Limiter {
 	return b
 }
 
-// take takes one token. If there is none, it returns false and how long until
+// Take takes one token. If there is none, it returns false and how long until
 // there is one.
-func (b *Limiter) take(key string) (wait time.Duration, ok bool) {
+func (b *Limiter) Take(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
 	}
@@ -117,15 +117,15 @@ func (b *Limiter) take(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// empty reports whether take would find no token now.
-func (b *Limiter) empty(key string) bool {
-	_, ok := b.left(key)
+// Empty reports whether take would find no token now.
+func (b *Limiter) Empty(key string) bool {
+	_, ok := b.Left(key)
 	return !ok
 }
 
-// left reports whether take would find a token now, and if not, how long until
+// Left reports whether take would find a token now, and if not, how long until
 // there is one.
-func (b *Limiter) left(key string) (wait time.Duration, ok bool) {
+func (b *Limiter) Left(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
 	}
@@ -140,11 +140,11 @@ func (b *Limiter) left(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// spend takes n tokens, whether they are there or not. What is missing is owed,
+// Spend takes n tokens, whether they are there or not. What is missing is owed,
 // up to as many as a bucket holds; more is forgiven. Of somebody for whom there is
 // no place nothing is taken, not even from the bucket for all others: who comes
 // later and asks for nothing wrong must not pay for a flood.
-func (b *Limiter) spend(key string, n int) {
+func (b *Limiter) Spend(key string, n int) {
 	if b.interval == 0 || n <= 0 {
 		return
 	}
@@ -183,6 +183,9 @@ func (b *Limiter) rotate(at time.Duration) {
 	b.old, b.young = b.young, map[string]time.Duration{}
 	b.nextRotation = at + b.window()
 }
+
+// Capacity returns how many keys of one generation have a bucket of their own.
+func (b *Limiter) Capacity() int { return b.places }
 
 // window is how long a generation is young at least: as long as any bucket can
 // take to be full again.

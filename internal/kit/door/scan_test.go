@@ -28,7 +28,7 @@ func (d *Server) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
 	fields, err := object(text)
 	if err != nil {
 		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-			return nil, fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
+			return nil, fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
 		}
 		return nil, badRequest("The request is not one JSON object with a query.")
 	}
@@ -74,7 +74,7 @@ func sameDecoded(t *testing.T, d *Server, text []byte) {
 		}
 	case refused == nil || failed == nil:
 		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
-	case refused.status != failed.status || codeOf(refused.Error) != codeOf(failed.Error) || refused.Message != failed.Message:
+	case refused.status != failed.status || Of(refused.Error) != Of(failed.Error) || refused.Message != failed.Message:
 		t.Errorf("%q: encoding/json says %d %v, ours %d %v", text, refused.status, refused, failed.status, failed)
 	}
 }

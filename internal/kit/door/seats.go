@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// connCounter bound how many of something each key has at once. They are safe for
+// ConnCounter bound how many of something each key has at once. They are safe for
 // concurrent use. Only keys that have something take memory.
-type connCounter struct {
+type ConnCounter struct {
 	limit int
 
 	mu sync.Mutex
 	by map[string]int
 }
 
-// newCounts returns counts that are all zero. A limit of no more than 0 is no
+// NewConnCounter returns counts that are all zero. A limit of no more than 0 is no
 // limit.
-func newCounts(limit int) *connCounter {
-	return &connCounter{limit: limit, by: map[string]int{}}
+func NewConnCounter(limit int) *ConnCounter {
+	return &ConnCounter{limit: limit, by: map[string]int{}}
 }
 
-// enter counts one more for the key, until leave is called; calls after the
+// Acquire counts one more for the key, until leave is called; calls after the
 // first do nothing. If the key has as many as it may, ok is false and leave is
 // nil.
-func (c *connCounter) enter(key string) (leave func(), ok bool) {
+func (c *ConnCounter) Acquire(key string) (leave func(), ok bool) {
 	if c.limit <= 0 {
 		return func() {}, true
 	}
@@ -36,7 +36,7 @@ func (c *connCounter) enter(key string) (leave func(), ok bool) {
 	return sync.OnceFunc(func() { c.leave(key) }), true
 }
 
-func (c *connCounter) leave(key string) {
+func (c *ConnCounter) leave(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.by[key]--
@@ -45,10 +45,17 @@ func (c *connCounter) leave(key string) {
 	}
 }
 
-// evictingLimiter bound how many of something each user has at once, like counts, but the
+// Keys returns how many keys have something.
+func (c *ConnCounter) Keys() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.by)
+}
+
+// EvictingLimiter bound how many of something each user has at once, like counts, but the
 // newest always gets in and the oldest has to go. They are safe for concurrent
 // use. Only users who sit take memory.
-type evictingLimiter struct {
+type EvictingLimiter struct {
 	limit int
 
 	mu sync.Mutex
@@ -57,17 +64,17 @@ type evictingLimiter struct {
 
 type slot struct{ evict func() }
 
-// newEvictingLimiter returns empty seats. A limit of no more than 0 is no limit.
-func newEvictingLimiter(limit int) *evictingLimiter {
-	return &evictingLimiter{limit: limit, by: map[string][]*slot{}}
+// NewEvictingLimiter returns empty seats. A limit of no more than 0 is no limit.
+func NewEvictingLimiter(limit int) *EvictingLimiter {
+	return &EvictingLimiter{limit: limit, by: map[string][]*slot{}}
 }
 
-// sit gives the user one more seat, until leave is called; calls after the
+// Acquire gives the user one more seat, until leave is called; calls after the
 // first do nothing. If that is one too many, the user's oldest seat is taken
 // away at once and its evict called, before sit returns: an evict must not
 // block. It is called at most once, and it may be that its seat is being left
 // at that moment. Somebody unknown must not sit: all of them would be one user.
-func (s *evictingLimiter) sit(user string, evict func()) (leave func()) {
+func (s *EvictingLimiter) Acquire(user string, evict func()) (leave func()) {
 	if s.limit <= 0 {
 		return func() {}
 	}
@@ -78,8 +85,15 @@ func (s *evictingLimiter) sit(user string, evict func()) (leave func()) {
 	return func() { s.remove(user, newest) }
 }
 
+// Users returns how many users have something.
+func (s *EvictingLimiter) Users() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.by)
+}
+
 // add returns the seat that has to go, or nil.
-func (s *evictingLimiter) add(user string, newest *slot) (oldest *slot) {
+func (s *EvictingLimiter) add(user string, newest *slot) (oldest *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.by[user]
@@ -92,7 +106,7 @@ func (s *evictingLimiter) add(user string, newest *slot) (oldest *slot) {
 	return oldest
 }
 
-func (s *evictingLimiter) remove(user string, left *slot) {
+func (s *EvictingLimiter) remove(user string, left *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := slices.DeleteFunc(s.by[user], func(one *slot) bool { return one == left })

@@ -24,11 +24,11 @@ func TestCountsRefuseOneTooMany(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCounts(tt.limit)
+			c := NewConnCounter(tt.limit)
 			var got []bool
 			var leaves []func()
 			for _, key := range tt.keys {
-				leave, ok := c.enter(key)
+				leave, ok := c.Acquire(key)
 				got = append(got, ok)
 				if ok {
 					leaves = append(leaves, leave)
@@ -48,14 +48,14 @@ func TestCountsRefuseOneTooMany(t *testing.T) {
 }
 
 func TestCountsGoDownOnceHoweverOftenOneLeaves(t *testing.T) {
-	c := newCounts(2)
-	leave, _ := c.enter("ann")
-	c.enter("ann")
+	c := NewConnCounter(2)
+	leave, _ := c.Acquire("ann")
+	c.Acquire("ann")
 	for range 3 {
 		leave()
 	}
-	_, second := c.enter("ann")
-	_, third := c.enter("ann")
+	_, second := c.Acquire("ann")
+	_, third := c.Acquire("ann")
 	if !second || third {
 		t.Errorf("entered is %v, %v; want room for one", second, third)
 	}
@@ -63,7 +63,7 @@ func TestCountsGoDownOnceHoweverOftenOneLeaves(t *testing.T) {
 
 func TestCountsOfManyAtOnceNeverExceedTheLimit(t *testing.T) {
 	const limit = 3
-	c := newCounts(limit)
+	c := NewConnCounter(limit)
 	var use useAtOnce
 	var refused atomic.Int64
 	var all sync.WaitGroup
@@ -71,7 +71,7 @@ func TestCountsOfManyAtOnceNeverExceedTheLimit(t *testing.T) {
 		all.Go(func() {
 			key := g % len(use.by)
 			for range 1000 {
-				leave, ok := c.enter(strconv.Itoa(key))
+				leave, ok := c.Acquire(strconv.Itoa(key))
 				if !ok {
 					refused.Add(1)
 					continue
@@ -111,14 +111,14 @@ func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newEvictingLimiter(tt.limit)
+			s := NewEvictingLimiter(tt.limit)
 			leaves := map[string]func(){}
 			var got []step
 			var evicted []string
 			for _, do := range tt.want {
 				evicted = nil
 				if do.Sit != "" {
-					leaves[do.Sit] = s.sit(do.Sit[:3], func() { evicted = append(evicted, do.Sit) })
+					leaves[do.Sit] = s.Acquire(do.Sit[:3], func() { evicted = append(evicted, do.Sit) })
 				} else {
 					leaves[do.Leave]()
 				}
@@ -139,13 +139,13 @@ func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
 }
 
 func TestSeatsCallEvictWithoutTheirLock(t *testing.T) {
-	s := newEvictingLimiter(1)
+	s := NewEvictingLimiter(1)
 	var leave func()
-	leave = s.sit("ann", func() {
+	leave = s.Acquire("ann", func() {
 		leave()
-		s.sit("bob", func() {})
+		s.Acquire("bob", func() {})
 	})
-	s.sit("ann", func() {})()
+	s.Acquire("ann", func() {})()
 	if got := len(s.by); got != 1 {
 		t.Errorf("%d users sit, want bob", got)
 	}
@@ -153,7 +153,7 @@ func TestSeatsCallEvictWithoutTheirLock(t *testing.T) {
 
 func TestSeatsOfManyAtOnceEvictAllButTheNewest(t *testing.T) {
 	const limit, sitters, rounds = 3, 8, 500
-	s := newEvictingLimiter(limit)
+	s := NewEvictingLimiter(limit)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	evicted := make([]atomic.Int64, sitters*rounds)
@@ -165,7 +165,7 @@ func TestSeatsOfManyAtOnceEvictAllButTheNewest(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(g)))
 			for i := range rounds {
 				me := g*rounds + i
-				leaves[me] = s.sit("ann", func() { evicted[me].Add(1) })
+				leaves[me] = s.Acquire("ann", func() { evicted[me].Add(1) })
 				if random.IntN(4) == 0 {
 					left[me] = true
 					leaves[me]()

@@ -50,7 +50,7 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes i
 	}
 	for _, f := range doc.Fragments {
 		if s.fragments[f.Name] != nil { // validation would walk the one that was not measured
-			return 0, refusal(codeValidation, "There are two fragments with the name %s.", cut(f.Name))
+			return 0, Errorf(ValidationFailed, "There are two fragments with the name %s.", Truncate(f.Name))
 		}
 		s.fragments[f.Name] = f
 		s.directed(f.Directives)
@@ -68,15 +68,15 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes i
 
 // atMost refuses the document if n is beyond a limit.
 func (s *shape) atMost(what string, n, limit int) {
-	if over(n, limit) {
-		s.refuse(codeDocument, "The document has too many %s: at most %d are allowed.", what, limit)
+	if Exceeds(n, limit) {
+		s.refuse(DocumentTooLarge, "The document has too many %s: at most %d are allowed.", what, limit)
 	}
 }
 
 // refuse notes the first thing that is wrong.
 func (s *shape) refuse(code, format string, args ...any) {
 	if s.err == nil {
-		s.err = refusal(code, format, args...)
+		s.err = Errorf(code, format, args...)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *shape) field(all *size, f *ast.Field) {
 	s.arguments(f.Arguments)
 	schema := f.Name == "__schema" || f.Name == "__type"
 	if schema && !s.introspection {
-		s.refuse(codeValidation, "Introspection is switched off.")
+		s.refuse(ValidationFailed, "Introspection is switched off.")
 	}
 	inner := s.set(f.SelectionSet)
 	all.depth = max(all.depth, inner.depth+1)
@@ -198,7 +198,7 @@ func (s *shape) fragment(name string) size {
 	case known != nil:
 		return *known
 	case begun:
-		s.refuse(codeValidation, "The fragment %s contains itself.", cut(name))
+		s.refuse(ValidationFailed, "The fragment %s contains itself.", Truncate(name))
 		return size{}
 	case def == nil: // validation names it
 		return size{}
@@ -240,7 +240,7 @@ func (s *shape) value(v *ast.Value) {
 		_, err = strconv.ParseFloat(v.Raw, 64)
 	}
 	if err != nil {
-		s.refuse(codeValidation, "The number %s is too large.", cut(v.Raw))
+		s.refuse(ValidationFailed, "The number %s is too large.", Truncate(v.Raw))
 	}
 	for _, c := range v.Children {
 		s.value(c.Value)
@@ -272,18 +272,3 @@ func sum(a, b int) int { return min(a+b, math.MaxInt32) }
 
 // product multiplies without wrapping.
 func product(a, b int) int { return min(a*b, math.MaxInt32) }
-
-// maxText is the longest piece of a stranger's text in an error, in bytes.
-const maxText = 300
-
-// cut shortens a text to maxText bytes, at the start of a character.
-func cut(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	end := maxText
-	for end > 0 && s[end]&0xC0 == 0x80 {
-		end--
-	}
-	return s[:end] + "…"
-}

@@ -40,13 +40,13 @@ func TestBudgetGivesNoMoreThanTheTotalAndTheShare(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBudget(tt.total, tt.share)
+			b := NewByteBudget(tt.total, tt.share)
 			var got []step
 			for _, s := range tt.want {
 				if s.N < 0 {
-					b.give(s.Key, -s.N)
+					b.Give(s.Key, -s.N)
 				} else {
-					s.OK = b.take(s.Key, s.N)
+					s.OK = b.Take(s.Key, s.N)
 				}
 				got = append(got, s)
 			}
@@ -58,9 +58,9 @@ func TestBudgetGivesNoMoreThanTheTotalAndTheShare(t *testing.T) {
 }
 
 func TestBudgetPanicsWhenMoreIsGivenBackThanWasTaken(t *testing.T) {
-	b := newBudget(10, 5)
-	b.take("ann", 3)
-	b.take("bob", 3)
+	b := NewByteBudget(10, 5)
+	b.Take("ann", 3)
+	b.Take("bob", 3)
 	defer func() {
 		if recover() == nil {
 			t.Error("ann gave back what bob has")
@@ -69,12 +69,12 @@ func TestBudgetPanicsWhenMoreIsGivenBackThanWasTaken(t *testing.T) {
 			t.Errorf("%d are used, want 6", b.used)
 		}
 	}()
-	b.give("ann", 4)
+	b.Give("ann", 4)
 }
 
 func TestBudgetOfManyAtOnceIsNeverExceeded(t *testing.T) {
 	const total, share = 100, 30
-	b := newBudget(total, share)
+	b := NewByteBudget(total, share)
 	var use useAtOnce
 	var refused atomic.Int64
 	seed := rand.Uint64()
@@ -86,14 +86,14 @@ func TestBudgetOfManyAtOnceIsNeverExceeded(t *testing.T) {
 			key := g % len(use.by)
 			for range 2000 {
 				n := 1 + random.IntN(share)
-				if !b.take(strconv.Itoa(key), n) {
+				if !b.Take(strconv.Itoa(key), n) {
 					refused.Add(1)
 					continue
 				}
 				use.hold(t, key, n, total, share)
 				first := random.IntN(n + 1) // in two pieces, one of which may be nothing
-				b.give(strconv.Itoa(key), first)
-				b.give(strconv.Itoa(key), n-first)
+				b.Give(strconv.Itoa(key), first)
+				b.Give(strconv.Itoa(key), n-first)
 			}
 		})
 	}
@@ -154,14 +154,14 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newWeightedLimiter(tt.total, tt.share)
+				p := NewWeightedLimiter(tt.total, tt.share)
 				var leaves []func()
 				for _, e := range tt.inside {
 					leaves = append(leaves, mustEnter(t, p, e.key, e.n))
 				}
 				entered := false
 				go func() {
-					leave, err := p.enter(t.Context(), tt.next.key, tt.next.n)
+					leave, err := p.AcquireFunc(t.Context(), tt.next.key, tt.next.n)
 					if err != nil {
 						t.Error(err)
 						return
@@ -186,11 +186,11 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 	}
 }
 
-func mustEnter(t *testing.T, p *weightedLimiter, key string, n int) (leave func()) {
+func mustEnter(t *testing.T, p *WeightedLimiter, key string, n int) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	leave, err := p.enter(ctx, key, n)
+	leave, err := p.AcquireFunc(ctx, key, n)
 	if err != nil {
 		t.Fatalf("enter %s with %d: %v", key, n, err)
 	}
@@ -198,7 +198,7 @@ func mustEnter(t *testing.T, p *weightedLimiter, key string, n int) (leave func(
 }
 
 // wantAllFree fails unless nobody has a place or waits for one.
-func wantAllFree(t *testing.T, p *weightedLimiter, total int) {
+func wantAllFree(t *testing.T, p *WeightedLimiter, total int) {
 	t.Helper()
 	if len(p.byKey) != 0 {
 		t.Errorf("%d keys take memory though nobody is inside", len(p.byKey))
@@ -213,11 +213,11 @@ func wantAllFree(t *testing.T, p *weightedLimiter, total int) {
 
 func TestPlacesOfAKeyWithAHundredWaitingDoNotDelayAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newWeightedLimiter(8, 2)
+		p := NewWeightedLimiter(8, 2)
 		var hundred sync.WaitGroup
 		for range 100 {
 			hundred.Go(func() {
-				leave, err := p.enter(t.Context(), "many", 2)
+				leave, err := p.AcquireFunc(t.Context(), "many", 2)
 				if err != nil {
 					t.Error(err)
 					return
@@ -244,11 +244,11 @@ func TestPlacesOfAKeyWithAHundredWaitingDoNotDelayAnother(t *testing.T) {
 
 func TestPlacesThatAreAllTakenGoToEachKeyInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newWeightedLimiter(8, 2)
+		p := NewWeightedLimiter(8, 2)
 		var all sync.WaitGroup
 		for i := range 400 {
 			all.Go(func() {
-				leave, err := p.enter(t.Context(), strconv.Itoa(i%5), 2)
+				leave, err := p.AcquireFunc(t.Context(), strconv.Itoa(i%5), 2)
 				if err != nil {
 					t.Error(err)
 					return
@@ -273,12 +273,12 @@ func TestPlacesThatAreAllTakenGoToEachKeyInTurn(t *testing.T) {
 
 func TestPlacesOfAKeyAreTakenInTheOrderOfAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newWeightedLimiter(8, 2)
+		p := NewWeightedLimiter(8, 2)
 		first := mustEnter(t, p, "ann", 2)
 		var got []int
 		for i, n := range []int{1, 2, 1, 2} { // what is light does not pass what is heavy
 			go func() {
-				leave, err := p.enter(t.Context(), "ann", n)
+				leave, err := p.AcquireFunc(t.Context(), "ann", n)
 				if err != nil {
 					t.Error(err)
 					return
@@ -312,7 +312,7 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newWeightedLimiter(8, 2)
+				p := NewWeightedLimiter(8, 2)
 				leaves := []func(){mustEnter(t, p, tt.inside, 2)}
 				for i := range tt.others {
 					leaves = append(leaves, mustEnter(t, p, strconv.Itoa(i), 2))
@@ -322,7 +322,7 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 				var all sync.WaitGroup
 				for range 10 {
 					all.Go(func() {
-						leave, err := p.enter(ctx, tt.next, 2)
+						leave, err := p.AcquireFunc(ctx, tt.next, 2)
 						if !errors.Is(err, context.DeadlineExceeded) {
 							t.Errorf("got the error %v, want the end of the time", err)
 						}
@@ -347,11 +347,11 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 
 func TestPlacesGiveBackTheShareOfWhoGivesUpWaitingForTheTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newWeightedLimiter(4, 3)
+		p := NewWeightedLimiter(4, 3)
 		ann, bob := mustEnter(t, p, "ann", 1), mustEnter(t, p, "bob", 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.enter(ctx, "ann", 2); err == nil {
+		if _, err := p.AcquireFunc(ctx, "ann", 2); err == nil {
 			t.Fatal("six points of a total of four")
 		}
 		bob()
@@ -362,17 +362,17 @@ func TestPlacesGiveBackTheShareOfWhoGivesUpWaitingForTheTotal(t *testing.T) {
 }
 
 func TestPlacesRefuseAContextThatHasEnded(t *testing.T) {
-	p := newWeightedLimiter(8, 2)
+	p := NewWeightedLimiter(8, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.enter(ctx, "ann", 1); !errors.Is(err, context.Canceled) {
+	if _, err := p.AcquireFunc(ctx, "ann", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	wantAllFree(t, p, 8)
 }
 
 func TestPlacesAreFreedOnceHoweverOftenTheyAreLeft(t *testing.T) {
-	p := newWeightedLimiter(8, 4)
+	p := NewWeightedLimiter(8, 4)
 	first := mustEnter(t, p, "ann", 2)
 	mustEnter(t, p, "ann", 2)
 	for range 3 {
@@ -384,14 +384,14 @@ func TestPlacesAreFreedOnceHoweverOftenTheyAreLeft(t *testing.T) {
 	if own := p.byKey["ann"]; own.users != 2 || own.TryAcquire(1) {
 		t.Errorf("%d have places of ann's, and some are free; want 2, and none", own.users)
 	}
-	if _, err := p.enter(ctx, "ann", 1); err == nil {
+	if _, err := p.AcquireFunc(ctx, "ann", 1); err == nil {
 		t.Error("a fifth point of a share of four")
 	}
 }
 
 func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 	const total, share = 10, 4
-	p := newWeightedLimiter(total, share)
+	p := NewWeightedLimiter(total, share)
 	var use useAtOnce
 	var gaveUp atomic.Int64
 	seed := rand.Uint64()
@@ -404,7 +404,7 @@ func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 			for range 500 {
 				n := 1 + random.IntN(share)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(100))*time.Microsecond)
-				leave, err := p.enter(ctx, strconv.Itoa(key), n)
+				leave, err := p.AcquireFunc(ctx, strconv.Itoa(key), n)
 				if err != nil {
 					gaveUp.Add(1)
 				} else {
@@ -421,10 +421,10 @@ func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 }
 
 func BenchmarkPlaces(b *testing.B) {
-	p := newWeightedLimiter(1000, 250)
+	p := NewWeightedLimiter(1000, 250)
 	b.ReportAllocs()
 	for b.Loop() {
-		leave, err := p.enter(b.Context(), "u:1", 20)
+		leave, err := p.AcquireFunc(b.Context(), "u:1", 20)
 		if err != nil {
 			b.Fatal(err)
 		}

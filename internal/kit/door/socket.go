@@ -162,7 +162,7 @@ func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 		message = io.LimitReader(message, int64(limit)+1)
 	}
 	text, err := io.ReadAll(message)
-	if err == nil && over(len(text), limit) {
+	if err == nil && Exceeds(len(text), limit) {
 		c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
 	}
 	return text, err //nolint:wrapcheck // the code that it tells is all that matters

@@ -40,7 +40,7 @@ func (c *wsConn) init(m message) {
 		c.end(websocket.StatusTryAgainLater, "try again later")
 		return
 	case who.User != "":
-		c.leaveUser = c.server.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
+		c.leaveUser = c.server.perUser.Acquire(who.User, func() { c.end(statusReplaced, "replaced") })
 	}
 	c.leaveSession = c.server.holders.add(who.Session, c)
 	c.write(c.ctx, frame(messageAck, "", nil))
@@ -102,7 +102,7 @@ func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who c
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
 	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Admit cannot even say that
-		return known, later(codeUnavailable, "Who you are cannot be found out at the moment.", time.Second), true
+		return known, RetryLater(Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
 	case who.admission.Unavailable:
 		known.admission.WithContext = who.admission.WithContext
 		return known, nil, true

@@ -37,7 +37,7 @@ func (c *wsConn) subscribe(m message) {
 		c.misuse(messageInvalid, statusDuplicateID, "there is an operation with this id already")
 	case tooManyTasks:
 		c.sockets.metrics.refused[messageTooMany].Inc()
-		c.writeErrors(ctx, t.id, gqlerror.List{refusal(codeRate, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
+		c.writeErrors(ctx, t.id, gqlerror.List{Errorf(RateLimited, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
 	case tooLate:
 	}
 	cancel()
@@ -64,7 +64,7 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 		return notReady
 	case c.tasks[t.id] != nil:
 		return duplicate
-	case over(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
+	case Exceeds(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
 		return tooManyTasks
 	}
 	c.tasks[t.id], t.counted = t, true
@@ -130,7 +130,7 @@ func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer t.cancel()
 	goesOn := false
 	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.Present that panics
-		c.sendErrors(ctx, t, gqlerror.List{refusal(codeInternal, "internal error")})
+		c.sendErrors(ctx, t, gqlerror.List{Errorf(Internal, "internal error")})
 	}
 	if !goesOn {
 		c.release(t)
@@ -155,15 +155,15 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 	who.memory = c.server.memoryOf(who)
 	defer func() {
 		if !goesOn { // else it is the member's
-			who.memory.close()
+			who.memory.Release()
 		}
 	}()
 	if failed := c.server.modest(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return false
 	}
-	if !who.memory.take(weigh(t.params)) {
-		c.fail(ctx, t, noMemory().Error)
+	if !who.memory.Take(weigh(t.params)) {
+		c.fail(ctx, t, NoMemory())
 		return false
 	}
 	t.payload = nil // a subscription may run for long
@@ -198,12 +198,12 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 // sendNext sends one response, and reports whether the client wants more.
 func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, res *graphql.Response) bool {
 	held := c.server.memoryOf(op.caller)
-	defer held.close()
+	defer held.Release()
 	switch {
 	case !c.wants(t):
 		return false
-	case !held.takeAnswer(op, res):
-		c.fail(ctx, t, noMemory().Error)
+	case !takeAnswer(held, op, res):
+		c.fail(ctx, t, NoMemory())
 		return false
 	}
 	return c.write(ctx, frame(messageNext, t.id, encode(res)))

@@ -86,7 +86,7 @@ func (s *wsWriter) offer(frames []byte) bool {
 	switch {
 	case s.sealed:
 		return false
-	case over(s.offered, s.socket.server.cfg.Limits.Queue):
+	case Exceeds(s.offered, s.socket.server.cfg.Limits.Queue):
 		s.refused = true
 		s.socket.sockets.metrics.slow[slowRefused].Inc()
 		return false

@@ -79,18 +79,18 @@ func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) 
 // the newest.
 func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
 	c := op.caller
-	leaveAddress, ok := t.perAddress.enter(c.network)
+	leaveAddress, ok := t.perAddress.Acquire(c.network)
 	if !ok {
 		return nil, &failure{http.StatusTooManyRequests, tooManyOpen()}
 	}
 	leaveOpen, ok := t.streams.enter(op.cancel)
 	if !ok {
 		leaveAddress()
-		return nil, &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", time.Second)}
+		return nil, &failure{http.StatusServiceUnavailable, RetryLater(Unavailable, "The server is stopping.", time.Second)}
 	}
 	leaveUser := func() {}
 	if user := c.admission.User; user != "" {
-		leaveUser = t.perUser.sit(user, func() { op.cancel(errReplaced) })
+		leaveUser = t.perUser.Acquire(user, func() { op.cancel(errReplaced) })
 	}
 	return func() { leaveUser(); leaveOpen(); leaveAddress() }, nil
 }
@@ -169,9 +169,9 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 // stream is over.
 func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	answer := s.memoryOf(op.caller)
-	defer answer.close()
-	if !answer.takeAnswer(op, res) {
-		s.fail(noMemory().Error)
+	defer answer.Release()
+	if !takeAnswer(answer, op, res) {
+		s.fail(NoMemory())
 		return false
 	}
 	s.next(res)
@@ -187,7 +187,7 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if now := who.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
 		return false
 	}
-	s.fail(refusal(codeUnknown, "The session has ended."))
+	s.fail(Errorf(Unauthenticated, "The session has ended."))
 	return true
 }
 
@@ -208,7 +208,7 @@ func (s *eventStream) end(ctx context.Context, op *operation) {
 	case reason == nil:
 		s.complete()
 	case errors.Is(reason, errReplaced):
-		s.fail(refusal(codeRate, "A newer stream of this user took its place."))
+		s.fail(Errorf(RateLimited, "A newer stream of this user took its place."))
 	}
 }
 

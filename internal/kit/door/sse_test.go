@@ -32,11 +32,7 @@ func openStreams(t *testing.T, cfg Config) *house {
 		testkit.Eventually(t, patience, func() bool { return s.schema.Subscriptions() == 0 })
 		testkit.Eventually(t, patience, func() bool { return testutil.ToFloat64(s.server.metrics.streams) == 0 })
 		testkit.Eventually(t, patience, func() bool {
-			s.server.perAddress.mu.Lock()
-			defer s.server.perAddress.mu.Unlock()
-			s.server.perUser.mu.Lock()
-			defer s.server.perUser.mu.Unlock()
-			return len(s.server.perAddress.by) == 0 && len(s.server.perUser.by) == 0
+			return s.server.perAddress.Keys() == 0 && s.server.perUser.Users() == 0
 		})
 	})
 	return s
@@ -211,10 +207,10 @@ func TestWhatIsNoRequestGetsNoStream(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"no JSON", sent{"POST", "/", "{"}, 400, codeBadRequest},
-		{"a mutation by GET", sent{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, codeMethod},
-		{"another method", sent{"PUT", "/", ""}, 405, codeMethod},
-		{"a large body", sent{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, codePayload},
+		{"no JSON", sent{"POST", "/", "{"}, 400, BadRequest},
+		{"a mutation by GET", sent{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, MethodNotAllowed},
+		{"another method", sent{"PUT", "/", ""}, 405, MethodNotAllowed},
+		{"a large body", sent{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, PayloadTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,7 +276,7 @@ func TestTooManyStreamsOfAnAddressAreRefused(t *testing.T) {
 	first := s.stream(t, posted(ticks), "")
 	s.stream(t, posted(ticks), "ann")
 	third := s.stream(t, posted(ticks), "")
-	if text := third.rest(); third.head.StatusCode != 429 || firstCode([]byte(text)) != codeRate || third.head.Header.Get("Retry-After") == "" {
+	if text := third.rest(); third.head.StatusCode != 429 || firstCode([]byte(text)) != RateLimited || third.head.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", third.head.StatusCode, text)
 	}
 	if query := s.stream(t, posted("{ sum }"), ""); query.head.StatusCode != 200 {
@@ -299,7 +295,7 @@ func TestTheOldestStreamOfAUserGivesWay(t *testing.T) {
 		e.wants(emptyComment)
 		all = append(all, e)
 	}
-	all[0].wantsRefusal(codeRate)
+	all[0].wantsRefusal(RateLimited)
 	eventually(t, "the others listen", func() bool { return s.schema.Push("hello") == 4 })
 	for _, e := range all[1:] {
 		for event := e.next(); !strings.Contains(event, "hello"); event = e.next() {
@@ -334,7 +330,7 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 				for event == emptyComment {
 					event = e.next()
 				}
-				if !strings.Contains(event, codeUnknown) || strings.Contains(event, `"data"`) {
+				if !strings.Contains(event, Unauthenticated) || strings.Contains(event, `"data"`) {
 					t.Errorf("got %q", event)
 				}
 				if rest := e.rest(); rest != completeEvent {
@@ -379,7 +375,7 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 		}
 	}
 	late := s.stream(t, posted(ticks), "")
-	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != codeUnavailable || late.head.Header.Get("Retry-After") == "" {
+	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != Unavailable || late.head.Header.Get("Retry-After") == "" {
 		t.Errorf("a new one: %d %s", late.head.StatusCode, text)
 	}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON})
@@ -396,7 +392,7 @@ func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errStopping)
 		responses := make(chan *graphql.Response, 1)
-		responses <- &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "context canceled")}}
+		responses <- &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "context canceled")}}
 		to := httptest.NewRecorder()
 		newEventStream(s.server, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
 		if got := to.Body.String(); got != "" {
@@ -502,8 +498,8 @@ func TestASharedStreamEndsAsItsSourceDoes(t *testing.T) {
 	failing.wants(emptyComment)
 	eventually(t, "it follows", func() bool { return s.schema.Running("told") == 1 })
 	s.schema.End("b", errors.New("the inside"))
-	failing.wantsRefusal(codeInternal)
-	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(codeInternal)
+	failing.wantsRefusal(Internal)
+	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(Internal)
 }
 
 func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
@@ -516,7 +512,7 @@ func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	e.wantsNews(1)
 	p.change("ann", AuthResult{BadToken: true})
 	s.server.Recheck("of ann")
-	e.wantsRefusal(codeUnknown)
+	e.wantsRefusal(Unauthenticated)
 	testkit.Eventually(t, patience, func() bool { return s.server.holders.held() == 0 })
 }
 

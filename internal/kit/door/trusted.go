@@ -39,7 +39,7 @@ func (d *documents) vet(hash string, doc *document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
 		return errors.New("its name is not the SHA-256 of its text, in lower-case hex")
 	}
-	if over(len(doc.text), limits.Document) {
+	if Exceeds(len(doc.text), limits.Document) {
 		return fmt.Errorf("it is longer than %d bytes", limits.Document)
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, limits.Tokens)

@@ -36,8 +36,8 @@ func TestADocumentThatIsTrustedIsKnownByItsHashAlone(t *testing.T) {
 		{name: "without any cache", hash: hashOf(text), limits: Limits{PersistedCache: -1, DocumentCache: -1}, want: `{"data":{"sum":3}}`},
 		{name: "beyond a stricter limit of its shape", hash: hashOf(text), limits: Limits{Fields: 1, Tokens: 1, Depth: 1, Variables: 1, Document: 1}, want: `{"data":{"sum":3}}`},
 		{name: "beyond a stricter limit of its length", hash: hashOf(long), limits: Limits{Document: 1000}, want: `{"data":{"sum":3}}`},
-		{name: "not beyond what running it may cost", hash: hashOf("{ sum hello }"), limits: Limits{Complexity: 1}, want: codeComplexity},
-		{name: "others are not", hash: hashOf("{ hello }"), want: codeNotPersisted},
+		{name: "not beyond what running it may cost", hash: hashOf("{ sum hello }"), limits: Limits{Complexity: 1}, want: ComplexityExceeded},
+		{name: "others are not", hash: hashOf("{ hello }"), want: PersistedQueryNotFound},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

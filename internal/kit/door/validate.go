@@ -98,8 +98,8 @@ func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, l
 			for _, o := range options {
 				o(err)
 			}
-			err.Message = cut(err.Message)
-			err.Extensions = map[string]any{"code": codeValidation}
+			err.Message = Truncate(err.Message)
+			err.Extensions = map[string]any{"code": ValidationFailed}
 			errs = append(errs, err)
 			if len(errs) == limit {
 				panic(errLimitReached{})

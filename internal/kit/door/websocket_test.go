@@ -325,12 +325,12 @@ func TestSocketUpgradesWhomItMay(t *testing.T) {
 		{name: "no origin", protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
 		{name: "its own origin", origin: "http://" + own, protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
 		{name: "an origin that is allowed", origin: "https://app.example.com", protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
-		{name: "an allowed origin in clear text", origin: "http://app.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: codeCSRF},
-		{name: "a foreign origin", origin: "https://evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: codeCSRF},
-		{name: "a foreign origin that begins like ours", origin: "http://" + own + ".evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: codeCSRF},
-		{name: "a sandboxed page", origin: "null", protocols: []string{subprotocol}, status: http.StatusForbidden, code: codeCSRF},
+		{name: "an allowed origin in clear text", origin: "http://app.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
+		{name: "a foreign origin", origin: "https://evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
+		{name: "a foreign origin that begins like ours", origin: "http://" + own + ".evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
+		{name: "a sandboxed page", origin: "null", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
 		{name: "the sub-protocol among others", protocols: []string{"graphql-ws", subprotocol}, status: http.StatusSwitchingProtocols},
-		{name: "another sub-protocol", protocols: []string{"graphql-ws"}, status: http.StatusBadRequest, code: codeBadRequest},
+		{name: "another sub-protocol", protocols: []string{"graphql-ws"}, status: http.StatusBadRequest, code: BadRequest},
 		{name: "no sub-protocol", status: http.StatusSwitchingProtocols}, // and closed, see below
 	}
 	for _, tt := range tests {
@@ -488,10 +488,10 @@ func TestSocketTellsErrors(t *testing.T) {
 		code                   string   // of one "error"
 		want                   []string // or the types of messages
 	}{
-		{name: "what does not parse", query: `{`, code: codeParse},
-		{name: "what is not valid", query: `{ none }`, code: codeValidation},
-		{name: "nothing", query: ``, code: codeBadRequest},
-		{name: "variables too deep", query: `{ hello }`, variables: `{"a":{"b":{"c":{"d":{}}}}}`, code: codeBadRequest},
+		{name: "what does not parse", query: `{`, code: ParseFailed},
+		{name: "what is not valid", query: `{ none }`, code: ValidationFailed},
+		{name: "nothing", query: ``, code: BadRequest},
+		{name: "variables too deep", query: `{ hello }`, variables: `{"a":{"b":{"c":{"d":{}}}}}`, code: BadRequest},
 		{name: "a field that fails", query: `{ hello fail }`, want: []string{messageNext, messageComplete}},
 		{name: "a resolver that panics", query: `{ hello crash }`, want: []string{messageNext, messageComplete}},
 		{name: "a panic where gqlgen does not recover", query: `{ explode }`, want: []string{messageNext, messageComplete}},
@@ -620,7 +620,7 @@ func TestSocketKnowsWhoAsks(t *testing.T) {
 func TestWhoGuessesTokensIsSoonNotAskedForThem(t *testing.T) {
 	s := start(t, Config{Limits: Limits{AnonymousRate: 1, AnonymousBurst: 30}})
 	s.people.change("bad", AuthResult{BadToken: true})
-	s.server.anonymous = newBuckets(0, 0, time.Now) // only guesses count here
+	s.server.anonymous = NewLimiter(0, 0, time.Now) // only guesses count here
 	const guesses = 40
 	codes := map[websocket.StatusCode]int{}
 	for range guesses {
@@ -660,7 +660,7 @@ func TestAnOperationTooManyIsAnErrorForItAlone(t *testing.T) {
 	v.subscribe("1", "{ wait }")
 	v.subscribe("2", "subscription { ticks { text } }")
 	v.subscribe("3", "{ hello }")
-	v.wantsError("3", codeRate)
+	v.wantsError("3", RateLimited)
 	eventually(t, "both run", func() bool { return s.Running("wait") == 1 && s.Subscriptions() == 1 })
 	s.Release()
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"wait":"released"}}}`, `{"type":"complete","id":"1"}`)
@@ -680,7 +680,7 @@ func TestOperationsThatDoNotHeedTheirEndCountToo(t *testing.T) {
 		v.send(`{"type":"complete","id":"` + id + `"}`)
 	}
 	v.subscribe("3", "{ hello }")
-	v.wantsError("3", codeRate)
+	v.wantsError("3", RateLimited)
 	close(hold)
 	eventually(t, "they have ended", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.operations) == 0 })
 	v.subscribe("3", "{ hello }")
@@ -696,7 +696,7 @@ func TestLargeDocumentsNeedMemoryAsLongAsTheyRun(t *testing.T) {
 	v.subscribe("1", large("x"))
 	eventually(t, "the first runs", func() bool { return s.Subscriptions() == 1 })
 	v.subscribe("2", large("y"))
-	v.wantsError("2", codeUnavailable)
+	v.wantsError("2", Unavailable)
 	v.subscribe("2", large("x")) // it shares the document of the first
 	eventually(t, "the one with the same document runs", func() bool { return s.Subscriptions() == 2 })
 	v.send(`{"type":"complete","id":"1"}`)
@@ -743,7 +743,7 @@ func TestTooManySocketsOfAnAddressAreRefused(t *testing.T) {
 	s := start(t, Config{Limits: Limits{SocketsPerAddress: 2}})
 	first, second := s.visit(t), s.visit(t)
 	_, got := s.dial(t, nil, subprotocol)
-	if d := cmp.Diff(answer{http.StatusTooManyRequests, "5", codeRate}, got, cmp.AllowUnexported(answer{})); d != "" {
+	if d := cmp.Diff(answer{http.StatusTooManyRequests, "5", RateLimited}, got, cmp.AllowUnexported(answer{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	_ = first.conn.Close(websocket.StatusNormalClosure, "")
@@ -823,10 +823,10 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	s := start(t, Config{ErrorPresenter: func(context.Context, error) *gqlerror.Error { panic("present") }})
 	v := s.enter(t, "ann")
 	v.subscribe("1", "{ none }")
-	v.wantsError("1", codeInternal)
+	v.wantsError("1", Internal)
 	s.people.change("ann", AuthResult{User: "panic"})
 	v.subscribe("1", "{ viewer }")
-	v.wantsError("1", codeInternal)
+	v.wantsError("1", Internal)
 	v.lives()
 }
 
@@ -858,9 +858,9 @@ func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{Limits: Limits{Memory: 4 * mb}})
 	v := s.enter(t, "")
 	v.subscribe("1", "{ big(bytes: 900000) }")
-	v.wantsError("1", codeUnavailable)
+	v.wantsError("1", Unavailable)
 	v.lives()
-	if taken := s.server.memory.taken(); taken != 0 {
+	if taken := taken(s.server.memory); taken != 0 {
 		t.Errorf("%d bytes are still held", taken)
 	}
 }
@@ -869,12 +869,12 @@ func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "ann")
 	hand := &handClock{}
-	s.server.looks = newBuckets(1, 1, hand.now)
+	s.server.looks = NewLimiter(1, 1, hand.now)
 	v.subscribe("1", "{ viewer }")
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
 	asked := s.people.asked()
 	v.subscribe("1", "{ viewer }")
-	v.wantsError("1", codeRate)
+	v.wantsError("1", RateLimited)
 	if s.people.asked() != asked {
 		t.Error("it was asked all the same")
 	}
@@ -895,9 +895,9 @@ func TestAHandshakeThatIsNoneIsRefusedWithACode(t *testing.T) {
 		header       map[string]string
 		want         want
 	}{
-		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{codeMethod}, map[string]string{"Allow": "GET"}}},
-		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{codeBadRequest}, nil}},
-		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{codeBadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
+		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{MethodNotAllowed}, map[string]string{"Allow": "GET"}}},
+		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{BadRequest}, nil}},
+		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{BadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, tt.method, "/", "", tt.header)
@@ -910,7 +910,7 @@ func TestASubscriptionThatDoesNotBeginIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "")
 	v.subscribe("1", "subscription { refused }")
-	v.wantsError("1", codeInternal)
+	v.wantsError("1", Internal)
 	v.lives()
 }
 
@@ -1010,7 +1010,7 @@ func TestCloseEndsAllSockets(t *testing.T) {
 		t.Errorf("%d operations run on", n)
 	}
 	_, got := s.dial(t, nil, subprotocol)
-	if d := cmp.Diff(answer{http.StatusServiceUnavailable, "5", codeUnavailable}, got, cmp.AllowUnexported(answer{})); d != "" {
+	if d := cmp.Diff(answer{http.StatusServiceUnavailable, "5", Unavailable}, got, cmp.AllowUnexported(answer{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	s.close(t) // once more is no harm
