@@ -11,9 +11,9 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -125,7 +125,7 @@ type Service struct {
 	cfg          Config
 	rows         *cache.Cache[int64, Order]
 	lists        *listCache
-	limiter      *door.PerUser // of order attempts
+	limiter      *ratelimit.PerUser // of order attempts
 	metrics      *metrics
 	digestCursor int64 // milliseconds; no older order has a digest; only the job order.digests uses it
 }
@@ -149,7 +149,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	}
 	s := &Service{
 		db: db, outbox: box, cfg: cfg,
-		limiter: door.NewPerUser(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
+		limiter: ratelimit.NewPerUser(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
 	}
 	s.openCaches(hub)
 	s.lists = newLists(db, hub, cfg, newListMetrics(cfg.Registerer, s.metrics.failed))

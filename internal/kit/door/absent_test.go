@@ -12,6 +12,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
 // guard makes item(id:) a field that reads by id: an id that begins with "gone"
@@ -63,7 +65,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, hand := openHouse(t, Config{Authenticate: named, TrustedProxies: localProxy(t), Limits: Limits{AbsentReads: tt.limit}}), &handClock{}
-			s.server.absent = NewBudget(tt.limit, time.Minute, hand.now)
+			s.server.absent = ratelimit.NewBudget(tt.limit, time.Minute, hand.now)
 			reads := guard(s.server)
 			var wantReads int64
 			var wantRefused float64
@@ -102,7 +104,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 
 func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testing.T) {
 	s, hand := start(t, Config{}), &handClock{}
-	s.server.absent = NewBudget(2, time.Minute, hand.now)
+	s.server.absent = ratelimit.NewBudget(2, time.Minute, hand.now)
 	reads := guard(s.server)
 	posts := func(token, document string) string {
 		t.Helper()

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
 // Config is what a door needs to know. Its zero value is a door for a public
@@ -101,13 +103,13 @@ type Server struct {
 
 	queryType string // the name of the schema's
 
-	anonymous, users *Limiter         // requests of networks and of users
-	looks, refusals  *Limiter         // requests of networks with a token, and with a bad one
-	absent           *Limiter         // reads of callers that ended in nothing
-	memory           *ByteBudget      // bytes of large requests and answers
-	running          *WeightedLimiter // points of complexity
-	uploads          *ByteBudget      // bytes of multipart bodies that have arrived
-	perAddress       *ConnCounter     // sockets and event streams
+	anonymous, users *ratelimit.Limiter // requests of networks and of users
+	looks, refusals  *ratelimit.Limiter // requests of networks with a token, and with a bad one
+	absent           *ratelimit.Limiter // reads of callers that ended in nothing
+	memory           *ByteBudget        // bytes of large requests and answers
+	running          *WeightedLimiter   // points of complexity
+	uploads          *ByteBudget        // bytes of multipart bodies that have arrived
+	perAddress       *ConnCounter       // sockets and event streams
 	perUser          *EvictingLimiter
 	sockets          *wsServer
 	streams          *streams
@@ -124,11 +126,11 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	l := cfg.Limits
 	d := &Server{
 		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
-		anonymous: NewLimiter(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		users:     NewForUsers(l.UserRate, l.UserBurst, time.Now),
-		looks:     NewLimiter(l.AuthLookups, 2*l.AuthLookups, time.Now),
-		refusals:  NewLimiter(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		absent:    NewBudget(l.AbsentReads, time.Minute, time.Now),
+		anonymous: ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		users:     ratelimit.NewForUsers(l.UserRate, l.UserBurst, time.Now),
+		looks:     ratelimit.New(l.AuthLookups, 2*l.AuthLookups, time.Now),
+		refusals:  ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		absent:    ratelimit.NewBudget(l.AbsentReads, time.Minute, time.Now),
 		memory:    NewByteBudget(l.Memory, l.Memory/4), running: NewWeightedLimiter(l.Running, l.Running/4),
 		uploads:    newUploadBudget(l),
 		perAddress: NewConnCounter(l.SocketsPerAddress), perUser: NewEvictingLimiter(l.SocketsPerUser),

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
+	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
 const ours = "https://app.example.com"
@@ -158,6 +160,12 @@ func (s *house) askAs(t *testing.T, token, addr string) (*reply, []byte) {
 	return s.ask(t, "POST", "/", query("{ viewer }"), header)
 }
 
+// handClock is a clock that stands still until it is moved.
+type handClock struct{ at atomic.Int64 }
+
+func (c *handClock) now() time.Time       { return time.Unix(1_700_000_000, c.at.Load()) }
+func (c *handClock) move(d time.Duration) { c.at.Add(int64(d)) }
+
 func localProxy(t *testing.T) Proxies {
 	t.Helper()
 	return proxiesOf(t, "127.0.0.1")
@@ -165,8 +173,8 @@ func localProxy(t *testing.T) Proxies {
 
 func TestUserRateHasRoomForARush(t *testing.T) {
 	s := start(t, Config{Limits: Limits{UserRate: 1, UserBurst: 1}})
-	if got := s.server.users.Capacity(); got != MaxUsers {
-		t.Errorf("got room for %d users, want %d", got, MaxUsers)
+	if got := s.server.users.Capacity(); got != ratelimit.MaxUsers {
+		t.Errorf("got room for %d users, want %d", got, ratelimit.MaxUsers)
 	}
 }
 
@@ -201,7 +209,7 @@ func TestRequestsHaveARate(t *testing.T) {
 				cfg.TrustedProxies = localProxy(t)
 			}
 			s, hand := openHouse(t, cfg), &handClock{}
-			s.server.anonymous, s.server.users = NewLimiter(1, 2, hand.now), NewLimiter(1, 2, hand.now)
+			s.server.anonymous, s.server.users = ratelimit.New(1, 2, hand.now), ratelimit.New(1, 2, hand.now)
 			for i, step := range tt.steps {
 				res, text := s.askAs(t, step.token, step.addr)
 				if res.StatusCode != step.status {
@@ -221,7 +229,7 @@ func TestRequestsHaveARate(t *testing.T) {
 
 func TestARefusedRequestIsNotRead(t *testing.T) {
 	s := openHouse(t, Config{Limits: Limits{BodyTime: 200 * time.Millisecond}})
-	s.server.anonymous = NewLimiter(1, 1, (&handClock{}).now)
+	s.server.anonymous = ratelimit.New(1, 1, (&handClock{}).now)
 	s.askAs(t, "", "")
 	w := s.wire(t)
 	w.posts(jsonHeader, "Content-Length: 900000")
@@ -236,7 +244,7 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 	who := &people{}
 	who.change("bad", AuthResult{BadToken: true})
 	s, hand := openHouse(t, Config{Authenticate: who.admit, TrustedProxies: localProxy(t)}), &handClock{}
-	s.server.refusals = NewLimiter(1, 2, hand.now)
+	s.server.refusals = ratelimit.New(1, 2, hand.now)
 	ask := func(token, addr string, status, asked int) {
 		t.Helper()
 		if res, text := s.askAs(t, token, addr); res.StatusCode != status || who.asked() != asked {
@@ -263,7 +271,7 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 	who := &people{}
 	s, hand := openHouse(t, Config{Authenticate: who.admit}), &handClock{}
-	s.server.looks = NewLimiter(1, 3, hand.now)
+	s.server.looks = ratelimit.New(1, 3, hand.now)
 	statuses := func(token string, n int) (got []int) {
 		for range n {
 			res, _ := s.askAs(t, token, "")

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
+	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
 const (
@@ -620,7 +621,7 @@ func TestSocketKnowsWhoAsks(t *testing.T) {
 func TestWhoGuessesTokensIsSoonNotAskedForThem(t *testing.T) {
 	s := start(t, Config{Limits: Limits{AnonymousRate: 1, AnonymousBurst: 30}})
 	s.people.change("bad", AuthResult{BadToken: true})
-	s.server.anonymous = NewLimiter(0, 0, time.Now) // only guesses count here
+	s.server.anonymous = ratelimit.New(0, 0, time.Now) // only guesses count here
 	const guesses = 40
 	codes := map[websocket.StatusCode]int{}
 	for range guesses {
@@ -869,7 +870,7 @@ func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "ann")
 	hand := &handClock{}
-	s.server.looks = NewLimiter(1, 1, hand.now)
+	s.server.looks = ratelimit.New(1, 1, hand.now)
 	v.subscribe("1", "{ viewer }")
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
 	asked := s.people.asked()

@@ -1,4 +1,4 @@
-package door
+package ratelimit
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func TestBucketGivesABurstAndThenTheRate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var clock handClock
-			b := NewLimiter(tt.rate, tt.burst, clock.now)
+			b := New(tt.rate, tt.burst, clock.now)
 			var got []step
 			for _, s := range tt.want {
 				clock.move(s.After)
@@ -74,7 +74,7 @@ func TestBucketGivesABurstAndThenTheRate(t *testing.T) {
 func TestBucketHasATokenAfterTheWaitThatWasTold(t *testing.T) {
 	for _, rate := range []int{1, 3, 7, 200, 999, 1000} {
 		var clock handClock
-		b := NewLimiter(rate, 5, clock.now)
+		b := New(rate, 5, clock.now)
 		for range 5 {
 			b.Take("ann")
 		}
@@ -95,7 +95,7 @@ func TestBucketHasATokenAfterTheWaitThatWasTold(t *testing.T) {
 
 func TestBucketOfOneKeyIsNotThatOfAnother(t *testing.T) {
 	var clock handClock
-	b := NewLimiter(1, 1, clock.now)
+	b := New(1, 1, clock.now)
 	for _, key := range []string{"ann", "bob", ""} {
 		if _, ok := b.Take(key); !ok {
 			t.Errorf("%q got nothing", key)
@@ -135,7 +135,7 @@ func TestBucketsForgetNothingWhenGenerationsRotate(t *testing.T) {
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 0))
 			var clock handClock
-			b := NewLimiter(tt.rate, tt.burst, clock.now)
+			b := New(tt.rate, tt.burst, clock.now)
 			span := time.Duration(tt.burst) * b.interval
 			levels := map[string]*textbookBucket{}
 			rotations, refused, generation := 0, 0, b.nextRotation
@@ -170,7 +170,7 @@ func TestBucketsForgetNothingWhenGenerationsRotate(t *testing.T) {
 
 func TestBucketsKeepAtMostTwoGenerationsOfKeys(t *testing.T) {
 	var clock handClock
-	b := NewLimiter(1000, 2000, clock.now) // a window of 2 s
+	b := New(1000, 2000, clock.now) // a window of 2 s
 	most := 0
 	for i := range 200_000 {
 		b.Take(strconv.Itoa(i))
@@ -215,7 +215,7 @@ func TestARushOfUsersFindsPlaces(t *testing.T) {
 
 func TestBucketsAreSharedByThoseWhoFindNoPlace(t *testing.T) {
 	var clock handClock
-	b := NewLimiter(1, 3, clock.now)
+	b := New(1, 3, clock.now)
 	b.Take("ann")
 	clock.move(4 * time.Second)
 	b.Take("bob") // a new generation
@@ -249,7 +249,7 @@ func TestBucketsAreSharedByThoseWhoFindNoPlace(t *testing.T) {
 
 func TestBucketsOfManyAtOnceGiveExactlyTheBurst(t *testing.T) {
 	var clock handClock
-	b := NewLimiter(10, 500, clock.now)
+	b := New(10, 500, clock.now)
 	var got [4]atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
@@ -277,14 +277,14 @@ func BenchmarkBuckets(b *testing.B) {
 	}
 	for _, n := range []int{1, 1000, len(keys)} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
-			buckets := NewLimiter(1000, 2000, time.Now)
+			buckets := New(1000, 2000, time.Now)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				buckets.Take(keys[i%n])
 			}
 		})
 		b.Run(fmt.Sprintf("parallel/keys=%d", n), func(b *testing.B) {
-			buckets := NewLimiter(1000, 2000, time.Now)
+			buckets := New(1000, 2000, time.Now)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for i := rand.IntN(n); pb.Next(); i++ {

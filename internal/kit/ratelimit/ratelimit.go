@@ -1,4 +1,6 @@
-package door
+// Package ratelimit limits how often something happens, for each of many keys,
+// with token buckets in bounded memory.
+package ratelimit
 
 import (
 	"math"
@@ -42,9 +44,9 @@ type Limiter struct {
 	nextRotation time.Duration
 }
 
-// NewLimiter returns full buckets. A rate of no more than 0 is no limit; a burst
+// New returns full buckets. A rate of no more than 0 is no limit; a burst
 // is at least 1.
-func NewLimiter(rate, burst int, now func() time.Time) *Limiter {
+func New(rate, burst int, now func() time.Time) *Limiter {
 	if rate <= 0 {
 		return &Limiter{}
 	}
@@ -55,13 +57,13 @@ func NewLimiter(rate, burst int, now func() time.Time) *Limiter {
 
 // NewForUsers is newBuckets for users who are signed in.
 func NewForUsers(rate, burst int, now func() time.Time) *Limiter {
-	b := NewLimiter(rate, burst, now)
+	b := New(rate, burst, now)
 	b.places = MaxUsers
 	return b
 }
 
 // NewBudget returns full buckets of n tokens, which get n new ones in each
-// period. They are for what is known only afterwards: see left and spend. No more
+// period. They are for what is known only afterwards: see Left and Spend. No more
 // than 0 is no limit.
 func NewBudget(n int, period time.Duration, now func() time.Time) *Limiter {
 	if n <= 0 {
