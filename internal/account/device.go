@@ -27,7 +27,7 @@ const (
 
 // An Origin describes the client of a request.
 type Origin struct {
-	Network   string // an IPv4 address or an IPv6 /64, see door.Network; "" if unknown
+	Network   string // an IPv4 address or an IPv6 /64, see clientaddr.Network; "" if unknown
 	Device    string // device token of an earlier login, or ""
 	UserAgent string
 	Remembers bool // the client can store a device token

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/web"
@@ -33,7 +34,7 @@ type App struct {
 	out          io.Writer // what a person should read: URLs
 	reg          *prometheus.Registry
 	site         *web.Site
-	proxies      door.Proxies
+	proxies      clientaddr.Proxies
 	tracing      *observe.Tracing             // nil if nobody collects
 	demoPassword string                       // of the logins to try; "" if there are none
 	warmWait     time.Duration                // for warm caches; negative: they stay cold
@@ -52,7 +53,7 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("built pages: %w", err)
 	}
-	proxies, err := door.ParseProxies(cfg.TrustedProxies)
+	proxies, err := clientaddr.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}

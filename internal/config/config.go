@@ -23,6 +23,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/tandian-dev/tandian/internal/kit/blob"
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/e164"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -219,7 +220,7 @@ func (c *Config) Check() error {
 			refuse(name, "%d is not 0 to 1000000", n)
 		}
 	}
-	if _, err := door.ParseProxies(c.TrustedProxies); err != nil {
+	if _, err := clientaddr.ParseProxies(c.TrustedProxies); err != nil {
 		refuse("trusted-proxies", "%v", err)
 	}
 	c.checkServer(refuse)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
@@ -35,8 +36,8 @@ type pageView struct {
 //
 // The status is 204 for a counted page and for a bot, 405 for another method, 413 for a
 // body above 1 KB, and 400 for an invalid one. The response sets the cookie if there is
-// none. [door.Server.Guard] must wrap the handler, with the same proxies.
-func (s *Service) Beacon(proxies door.Proxies, shopID func(id string) (int64, error)) http.Handler {
+// none. [gqlserver.Server.Guard] must wrap the handler, with the same proxies.
+func (s *Service) Beacon(proxies clientaddr.Proxies, shopID func(id string) (int64, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method != http.MethodPost {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -82,7 +82,7 @@ func TestBeaconValidatesRequests(t *testing.T) {
 func TestBeaconSetsTheCookieOnce(t *testing.T) {
 	const page = `{"path":"/"}`
 	p := open(t, storetest.Real(t), noon())
-	proxies, err := door.ParseProxies([]string{"192.0.2.1"}) // the peer of httptest requests
+	proxies, err := clientaddr.ParseProxies([]string{"192.0.2.1"}) // the peer of httptest requests
 	must(t, err)
 	h := p.Beacon(proxies, shopID)
 	first := beacon(h, "POST", page).Header().Get("Set-Cookie")

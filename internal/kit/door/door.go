@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -21,7 +22,7 @@ import (
 // schema with all limits at their defaults.
 type Config struct {
 	Limits         Limits
-	TrustedProxies Proxies // whose X-Forwarded-For is believed
+	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 
 	// Authenticate authenticates a token: once for each HTTP request, at connection_init, before
 	// each operation on a socket and every Limits.Recheck. The door sets no deadline, so
@@ -70,8 +71,8 @@ type Config struct {
 // Credentials are what somebody who asks comes with.
 type Credentials struct {
 	Token   string     // of a Bearer authorization; "" is anonymous
-	Addr    netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
-	Network string     // what [Network] has Addr in; "" if that is zero
+	Addr    netip.Addr // of the client, see [clientaddr.Proxies.ClientAddr]; may be zero
+	Network string     // what [clientaddr.Network] has Addr in; "" if that is zero
 }
 
 // An AuthResult says who asks.
@@ -99,7 +100,7 @@ type Server struct {
 	docs    *documents
 	texts   *interner
 
-	networks KeyCache
+	networks clientaddr.KeyCache
 
 	queryType string // the name of the schema's
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
@@ -166,7 +167,7 @@ type handClock struct{ at atomic.Int64 }
 func (c *handClock) now() time.Time       { return time.Unix(1_700_000_000, c.at.Load()) }
 func (c *handClock) move(d time.Duration) { c.at.Add(int64(d)) }
 
-func localProxy(t *testing.T) Proxies {
+func localProxy(t *testing.T) clientaddr.Proxies {
 	t.Helper()
 	return proxiesOf(t, "127.0.0.1")
 }

@@ -1,13 +1,17 @@
 package door
 
-import "net"
+import (
+	"net"
+
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
+)
 
 // ListenerConfig says how many connections a listener keeps open. A number of
 // no more than 0 is no limit.
 type ListenerConfig struct {
-	PerAddress int     // of one client network, see [Network]
-	Total      int     // of all together
-	Trusted    Proxies // our own proxies, whom PerAddress does not count
+	PerAddress int                // of one client network, see [clientaddr.Network]
+	Total      int                // of all together
+	Trusted    clientaddr.Proxies // our own proxies, whom PerAddress does not count
 
 	Refused func() // called for each connection that is closed at once, just before; may be nil
 }
@@ -66,7 +70,7 @@ func (l *listener) enter(remote net.Addr) (leave func(), ok bool) {
 	if l.cfg.Trusted.Contains(addr) {
 		return leaveAll, true
 	}
-	leaveAddress, ok := l.byAddress.Acquire(Network(addr).String())
+	leaveAddress, ok := l.byAddress.Acquire(clientaddr.Network(addr).String())
 	if !ok {
 		leaveAll()
 		return nil, false

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 )
 
 // knocks is a listener of connections from addresses that a test chooses. The
@@ -100,9 +102,9 @@ func TestListenAcceptsNoMoreThanTheTotalAndOfAnAddress(t *testing.T) {
 	}
 }
 
-func proxiesOf(t *testing.T, list ...string) Proxies {
+func proxiesOf(t *testing.T, list ...string) clientaddr.Proxies {
 	t.Helper()
-	p, err := ParseProxies(list)
+	p, err := clientaddr.ParseProxies(list)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package door
+package clientaddr
 
 import (
 	"crypto/tls"
@@ -196,6 +196,15 @@ func FuzzClientAddr(f *testing.F) {
 			t.Errorf("got %v, want %v: the header %q was believed", want, alone, header)
 		}
 	})
+}
+
+func proxiesOf(t *testing.T, list ...string) Proxies {
+	t.Helper()
+	p, err := ParseProxies(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func TestOnlyATrustedProxySaysThatItWasHTTPS(t *testing.T) {

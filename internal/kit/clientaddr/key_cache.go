@@ -1,4 +1,4 @@
-package door
+package clientaddr
 
 import (
 	"encoding/binary"

@@ -1,4 +1,6 @@
-package door
+// Package clientaddr determines the address of an HTTP client behind trusted
+// proxies, and the network that limits count it by.
+package clientaddr
 
 import (
 	"errors"
