@@ -14,7 +14,7 @@ SHORT ?= -short
 
 # Packages with concurrent code, tested with the race detector. Their tests mostly wait, so
 # more packages than processors run in parallel. Add every package that starts goroutines.
-RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|clientaddr|dblock|door|embedredis|live|lock|logreader|observe|outbox|plan|quota|ratelimit|schedule|sequence|store|stream))(/|$$)
+RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|clientaddr|dblock|embedredis|gqlserver|live|lock|logreader|observe|outbox|plan|quota|ratelimit|schedule|sequence|store|stream))(/|$$)
 
 # Steps of `make check`, in order.
 CHECKS := commits fresh lint web-fresh race
@@ -138,7 +138,7 @@ vuln: ## scan for known vulnerabilities in reachable code
 generate: ## generate all Go code
 	go generate ./ent
 	go generate ./graph
-	go generate ./internal/kit/door/doortest
+	go generate ./internal/kit/gqlserver/gqltest
 	go generate -C lab ./compare/live/stock
 
 migration: servers ## generate the migrations for the ent schema: NAME=add_shop_owner
@@ -148,7 +148,7 @@ migration: servers ## generate the migrations for the ent schema: NAME=add_shop_
 web: ## check and build the web app
 	scripts/servers.sh install-node
 	cd internal/web/app && export PATH="$$(../../../scripts/servers.sh node-path):$$PATH" && \
-		npm ci --no-audit --no-fund && npm run check && npm run build && npm --prefix ../../kit/door/clients run check && \
+		npm ci --no-audit --no-fund && npm run check && npm run build && npm --prefix ../../kit/gqlserver/clients run check && \
 		cd ../e2e && npm ci --ignore-scripts --no-audit --no-fund && npm run check
 
 # CI requires Node. Elsewhere, the committed build is used.

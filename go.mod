@@ -115,6 +115,6 @@ require (
 tool github.com/99designs/gqlgen
 
 ignore (
-	./internal/kit/door/clients/node_modules
+	./internal/kit/gqlserver/clients/node_modules
 	./internal/web/app/node_modules
 )

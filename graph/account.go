@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
@@ -60,7 +60,7 @@ const deviceCookie = "tandian_device"
 // originOf returns the client of a request. Operations on a WebSocket have no headers,
 // and so no device token.
 func originOf(ctx context.Context) account.Origin {
-	from := account.Origin{Network: callerOf(ctx).address, Remembers: door.TakesCookies(ctx)}
+	from := account.Origin{Network: callerOf(ctx).address, Remembers: gqlserver.TakesCookies(ctx)}
 	if !graphql.HasOperationContext(ctx) {
 		return from
 	}
@@ -76,7 +76,7 @@ func originOf(ctx context.Context) account.Origin {
 // of this origin, and not for requests from other sites.
 func setDeviceCookie(ctx context.Context, token string) {
 	if token != "" {
-		door.SetCookie(ctx, http.Cookie{
+		gqlserver.SetCookie(ctx, http.Cookie{
 			Name: deviceCookie, Value: token, Path: "/graphql", MaxAge: int(account.DeviceLife.Seconds()), SameSite: http.SameSiteStrictMode,
 		})
 	}

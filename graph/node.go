@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
@@ -74,7 +74,7 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 			absent++
 		}
 	}
-	plan.Defer(ctx, func() { door.RecordNotFound(ctx, absent) })
+	plan.Defer(ctx, func() { gqlserver.RecordNotFound(ctx, absent) })
 	return out, nil
 }
 

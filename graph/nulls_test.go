@@ -15,7 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/tandian-dev/tandian/graph/generated"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
@@ -146,8 +146,8 @@ type nullCase struct {
 func TestNullIsRejectedDespiteADefault(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		es := plan.New(executable(), generated.Plans(New(Services{})), plan.Options{Disabled: off})
-		gate, err := door.New(es, door.Config{
-			Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
+		gate, err := gqlserver.New(es, gqlserver.Config{
+			Limits: gqlserver.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 			ErrorPresenter: Present(slog.New(slog.DiscardHandler), func(context.Context) string { return "" }, func(error) bool { return false }),
 		})
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/like"
@@ -58,7 +58,7 @@ type Resolver struct{ services Services }
 // field complexities.
 func New(services Services) generated.Config {
 	cfg := generated.Config{Resolvers: &Resolver{services}, Directives: generated.DirectiveRoot{Auth: auth}}
-	cfg.Schema = door.WithoutDefer(generated.NewExecutableSchema(cfg).Schema())
+	cfg.Schema = gqlserver.WithoutDefer(generated.NewExecutableSchema(cfg).Schema())
 	complexity(&cfg.Complexity)
 	return cfg
 }
@@ -71,7 +71,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 	}
 	v, err := read(ctx, key)
 	if errors.Is(err, apierror.ErrNotFound) {
-		plan.Defer(ctx, func() { door.RecordNotFound(ctx, 1) })
+		plan.Defer(ctx, func() { gqlserver.RecordNotFound(ctx, 1) })
 		return nil, nil //nolint:nilnil // null in the schema
 	}
 	return v, err
@@ -79,8 +79,8 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 
 // mayRead returns a RATE_LIMITED error for a client that requested too many unknown ids.
 func mayRead(ctx context.Context) error {
-	if wait, ok := door.AllowRead(ctx); !ok {
-		plan.Defer(ctx, func() { door.RecordRefusal(ctx, wait) })
+	if wait, ok := gqlserver.AllowRead(ctx); !ok {
+		plan.Defer(ctx, func() { gqlserver.RecordRefusal(ctx, wait) })
 		return apierror.New(apierror.RateLimited, "Too many unknown ids. Try again later.").WithRetryAfter(wait)
 	}
 	return nil

@@ -35,7 +35,7 @@ unchanged() {
 generate() {
   go generate ./ent
   go generate ./graph
-  go generate ./internal/kit/door/doortest
+  go generate ./internal/kit/gqlserver/gqltest
   go generate -C lab ./compare/live/stock
   go run ./internal/tools/entdiff -check
 }
@@ -43,12 +43,12 @@ generate() {
 build_web() {
   (cd internal/web/app && npm ci --no-audit --no-fund && npm run check && npm run build)
   # They use the tools of the web app.
-  (cd internal/kit/door/clients && npm run check)
+  (cd internal/kit/gqlserver/clients && npm run check)
   (cd internal/web/e2e && npm ci --ignore-scripts --no-audit --no-fund && npm run check)
 }
 
 case ${1:-} in
-  code) unchanged generate ent graph internal/kit/door/doortest lab/compare/live/stock ;;
+  code) unchanged generate ent graph internal/kit/gqlserver/gqltest lab/compare/live/stock ;;
   web) unchanged build_web internal/web/dist ;;
   *)
     echo "usage: scripts/fresh.sh code | web" >&2

@@ -22,7 +22,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/web"
 )
@@ -123,7 +123,7 @@ func (a *App) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	err = a.work(ctx, failed, func(gate *door.Server) error {
+	err = a.work(ctx, failed, func(gate *gqlserver.Server) error {
 		return a.drain(context.WithoutCancel(ctx), server, gate)
 	})
 	serving.Wait()
@@ -139,7 +139,7 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 	}
 	a.metricsAddr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
 	server := a.metricsServer()
-	bounded := door.Listen(listener, door.ListenerConfig{PerAddress: metricsConnsPerAddress, Total: metricsConns})
+	bounded := gqlserver.Listen(listener, gqlserver.ListenerConfig{PerAddress: metricsConnsPerAddress, Total: metricsConns})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -159,7 +159,7 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 
 // drain ends subscriptions, each at its turn, and waits for running requests.
 // New ones find no listener meanwhile.
-func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Server) error {
+func (a *App) drain(ctx context.Context, server *http.Server, gate *gqlserver.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
 	close(a.ending)
@@ -175,7 +175,7 @@ func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Server)
 
 // work opens the house, serves from it until ctx ends or something fails, and
 // closes it again; drain ends the requests.
-func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Server) error) error {
+func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserver.Server) error) error {
 	components, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
 		return errors.Join(ignoreShutdown(ctx, err), drain(nil))

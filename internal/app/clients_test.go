@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/door/clients"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/clients"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -12,7 +12,7 @@ import (
 // the whole server.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	node := clients.Node(t, "../kit/door/clients")
+	node := clients.Node(t, "../kit/gqlserver/clients")
 	s := apptest.Embedded(t).Start(t)
 	merchant := regexp.MustCompile(`merchant +phone (\S+) +password (\S+)`).FindStringSubmatch(s.Out.String())
 	if merchant == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
@@ -183,7 +183,7 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 		Name: "tandian_http_connections_refused_total", Help: "Connections that were closed at once: too many of one address, or in all.",
 	})
 	a.reg.MustRegister(refused)
-	return door.Listen(listener, door.ListenerConfig{
+	return gqlserver.Listen(listener, gqlserver.ListenerConfig{
 		PerAddress: connsPerSocket * a.cfg.ConnsPerAddress, Total: a.cfg.Conns, Trusted: a.proxies, Refused: refused.Inc,
 	})
 }
@@ -251,7 +251,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // api is what needs an open house: GraphQL, pictures and the pages.
-func (a *App) api(components *Components) (http.Handler, *door.Server, error) {
+func (a *App) api(components *Components) (http.Handler, *gqlserver.Server, error) {
 	graphQL, err := a.graphQL(components)
 	if err != nil {
 		return nil, nil, err
@@ -275,7 +275,7 @@ const linkTimeout = 500 * time.Millisecond
 // linked returns a function that finds what the app's pages are about. What takes
 // too long or fails is taken to exist, and so is every order: a request for a page
 // carries no token, and nobody else may learn which orders exist.
-func (a *App) linked(components *Components, gate *door.Server) web.Exists {
+func (a *App) linked(components *Components, gate *gqlserver.Server) web.Exists {
 	return func(r *http.Request, types []string, id string) bool {
 		named, err := scalar.ParseID(id)
 		if err != nil || !slices.Contains(types, named.Type) {
@@ -302,7 +302,7 @@ func (a *App) linked(components *Components, gate *door.Server) web.Exists {
 const publicAge = time.Minute
 
 // graphQL is the door to the schema.
-func (a *App) graphQL(components *Components) (*door.Server, error) {
+func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	limits, err := a.cfg.ServerLimits()
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 		Disabled:  slices.Contains(a.cfg.Without, "plans"), Bypass: observe.IsTraced, OnRootField: observed.RootField,
 		OnError: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
-	d, err := door.New(planned, door.Config{
+	d, err := gqlserver.New(planned, gqlserver.Config{
 		Limits: limits, TrustedProxies: a.proxies, AllowedOrigins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
 		Authenticate:     admit(components),
 		CacheableFields:  map[string]time.Duration{"shopTypes": publicAge},
@@ -335,7 +335,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 	d.Use(observed)
 	d.Use(freshMutations{})
 	d.Use(VisitCounter{components.Visits})
-	if traces := a.tracing.GraphQL(door.Complexity); traces != nil {
+	if traces := a.tracing.GraphQL(gqlserver.Complexity); traces != nil {
 		d.Use(traces)
 	}
 	return d, nil
@@ -360,13 +360,13 @@ func (freshMutations) InterceptOperation(ctx context.Context, next graphql.Opera
 }
 
 // admit finds out who asks.
-func admit(components *Components) func(context.Context, door.Credentials) door.AuthResult {
-	return func(ctx context.Context, c door.Credentials) door.AuthResult {
+func admit(components *Components) func(context.Context, gqlserver.Credentials) gqlserver.AuthResult {
+	return func(ctx context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
 		var viewer account.Viewer
 		if c.Token != "" {
 			viewer = components.Accounts.Authenticate(ctx, c.Token)
 		}
-		admission := door.AuthResult{
+		admission := gqlserver.AuthResult{
 			Session:     viewer.Session(),
 			Unavailable: viewer.Unknown(),
 			BadToken:    c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 	"github.com/tandian-dev/tandian/internal/web"
 )
@@ -82,8 +82,8 @@ func blamed(answer string) bool {
 func complaints(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
 	config := graph.New(graph.Services{})
-	d, err := door.New(generated.NewExecutableSchema(config), door.Config{
-		TrustedDocuments: documents, Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
+	d, err := gqlserver.New(generated.NewExecutableSchema(config), gqlserver.Config{
+		TrustedDocuments: documents, Limits: gqlserver.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return []string{err.Error()}

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
@@ -53,7 +53,7 @@ func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, err
 }
 
 // beacon takes POST /visit.
-func (a *App) beacon(components *Components, gate *door.Server) http.Handler {
+func (a *App) beacon(components *Components, gate *gqlserver.Server) http.Handler {
 	return gate.Guard(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
 		parsed, err := scalar.ParseID(id)
 		if err != nil {
@@ -97,7 +97,7 @@ func (x VisitCounter) visitor(ctx context.Context, headers http.Header) visit.Vi
 	if cookie, ok := visit.CookieOf(headers); ok {
 		return visit.Visitor{Key: visit.Cookie(cookie), Beacon: true}
 	}
-	user, network := door.CallerOf(ctx)
+	user, network := gqlserver.CallerOf(ctx)
 	switch {
 	case headers.Get(beaconHeader) != "":
 		return visit.Visitor{Beacon: true}

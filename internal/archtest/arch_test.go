@@ -190,7 +190,7 @@ func TestForbidden(t *testing.T) {
 		{"tools do not know rows", edge{"internal/kit/outbox", code, "ent"}, false},
 		{"tools' tests do not know rows", edge{"internal/kit/outbox", inside, "ent"}, false},
 		{"tools do not know rooms", edge{"internal/kit/cache", code, "internal/shop"}, false},
-		{"tools do not know the graph", edge{"internal/kit/door", code, "graph"}, false},
+		{"tools do not know the graph", edge{"internal/kit/gqlserver", code, "graph"}, false},
 		{"tools may use Redis", edge{"internal/kit/lock", code, goRedis + "/v9/maintnotifications"}, true},
 
 		{"the graph knows rooms", edge{"graph", code, "internal/shop"}, true},

@@ -24,8 +24,8 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
-	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/e164"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
@@ -96,7 +96,7 @@ type Config struct {
 	ConnsPerAddress int      // sockets and event streams of one client address, and a tenth of its connections in all; 0 is no limit
 	ConnsPerUser    int      // sockets and event streams of one user; 0 is no limit
 	Conns           int      // connections in all; 0 is no limit
-	Limits          []string // NAME=VALUE of other limits, see door.Limits.Set
+	Limits          []string // NAME=VALUE of other limits, see gqlserver.Limits.Set
 
 	Run           []string      // what this process does: api, workers
 	Without       []string      // means of being fast, of Means, that the server does without
@@ -318,7 +318,7 @@ func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 		}
 	}
 	for _, origin := range c.CORSOrigins {
-		if err := door.CheckOrigin(origin); err != nil {
+		if err := gqlserver.CheckOrigin(origin); err != nil {
 			refuse("cors-origins", "%v", err)
 		}
 	}
@@ -328,9 +328,9 @@ func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 }
 
 // ServerLimits is the limits of requests.
-func (c *Config) ServerLimits() (door.Limits, error) {
+func (c *Config) ServerLimits() (gqlserver.Limits, error) {
 	orNone := func(n int) int { return cmp.Or(n, -1) }
-	l := door.Limits{
+	l := gqlserver.Limits{
 		AnonymousRate: orNone(c.RateAnonymous), AnonymousBurst: orNone(2 * c.RateAnonymous),
 		UserRate: orNone(c.RateUser), UserBurst: orNone(2 * c.RateUser),
 		AbsentReads:       orNone(c.AbsentReads),

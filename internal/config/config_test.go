@@ -15,7 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -480,7 +480,7 @@ func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := door.Limits{
+	want := gqlserver.Limits{
 		AnonymousRate: 7, AnonymousBurst: 14, UserRate: -1, UserBurst: -1, AbsentReads: 9, SocketsPerAddress: 8, SocketsPerUser: -1,
 		Depth: 20, Body: 2 << 20, Message: 32 << 10, BodyTime: time.Minute, Aliases: -1, Ping: -1,
 	}

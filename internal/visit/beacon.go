@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -85,7 +85,7 @@ func identify(w http.ResponseWriter, r *http.Request, secure bool) Visitor {
 			HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure,
 		})
 	}
-	if user, _ := door.CallerOf(r.Context()); user != "" {
+	if user, _ := gqlserver.CallerOf(r.Context()); user != "" {
 		return Visitor{Key: User(user), Beacon: true}
 	}
 	return Visitor{Key: Cookie(cookie), Beacon: true}

@@ -201,7 +201,7 @@ func size(t *testing.T, name string) string {
 // ARCHITECTURE.md gives a reason for each direct dependency, as for Go modules.
 func TestEveryPackageHasAReason(t *testing.T) {
 	reasons := read(t, "../../ARCHITECTURE.md")
-	for _, name := range []string{"app/package.json", "e2e/package.json", "../kit/door/clients/package.json"} {
+	for _, name := range []string{"app/package.json", "e2e/package.json", "../kit/gqlserver/clients/package.json"} {
 		var manifest struct {
 			Dependencies, DevDependencies map[string]string
 		}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/door/clients"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/clients"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 

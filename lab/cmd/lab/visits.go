@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
-	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
 	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/lab/bench"
 )
@@ -34,7 +34,7 @@ func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 // visitHouse is what counts visits in a server that nobody else asks.
 type visitHouse struct {
 	*app.Components
-	gate *door.Server // for which a token is a user
+	gate *gqlserver.Server // for which a token is a user
 }
 
 // openVisitHouse opens a server on a Redis, with a database of its own. It flushes
@@ -55,8 +55,10 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 	if err := house.Visits.LoadSecret(ctx); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	gate, err := door.New(generated.NewExecutableSchema(graph.New(house.Services)), door.Config{
-		Authenticate: func(_ context.Context, c door.Credentials) door.AuthResult { return door.AuthResult{User: c.Token} },
+	gate, err := gqlserver.New(generated.NewExecutableSchema(graph.New(house.Services)), gqlserver.Config{
+		Authenticate: func(_ context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
+			return gqlserver.AuthResult{User: c.Token}
+		},
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())

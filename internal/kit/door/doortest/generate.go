@@ -1,3 +1,0 @@
-package doortest
-
-//go:generate go tool gqlgen generate

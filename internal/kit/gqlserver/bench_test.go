@@ -1,0 +1,158 @@
+package gqlserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	gqlgen "github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+)
+
+// page is a document like those of an app: 20 fields, a fragment, a variable.
+const page = `query Page($first: Int! = 20) {
+  items(first: $first) { ...Card parent { ...Card } related { id name } }
+  hello(name: "you")
+  public
+  viewer
+}
+fragment Card on Item { __typename id name parent { id name } }`
+
+// BenchmarkCheck is what a request costs before it runs: parsing, limits and
+// validation, here and in gqlgen with its limits switched on. "seen" is a
+// document that came before, "new" one that did not.
+func BenchmarkCheck(b *testing.B) {
+	d, err := New(gqltest.New().Executable(), Config{Introspection: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	docs, err := newDocuments(gqltest.New().Executable(), &d.cfg, d.metrics, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	own := newExecutor(docs.es, docs, d.present, d.recovered)
+	stock := gqlgen.New(gqltest.New().Executable())
+	stock.SetQueryCache(lru.New[*ast.QueryDocument](1000))
+	stock.SetParserTokenLimit(5000)
+	stock.Use(extension.FixedComplexityLimit(5000))
+	theirs := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
+		_, errs := stock.CreateOperationContext(ctx, params)
+		return errs
+	}
+	ours := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
+		_, _, errs := own.prepare(ctx, params)
+		return errs
+	}
+	for _, bench := range []struct {
+		name    string
+		prepare func(context.Context, *graphql.RawParams) gqlerror.List
+		seen    bool
+	}{{"seen/gqlgen", theirs, true}, {"seen/door", ours, true}, {"new/gqlgen", theirs, false}, {"new/door", ours, false}} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			ctx := graphql.StartOperationTrace(context.Background())
+			for i := 0; b.Loop(); i++ {
+				text := page
+				if !bench.seen {
+					text = fmt.Sprintf("%s #%d", page, i)
+				}
+				if errs := bench.prepare(ctx, &graphql.RawParams{Query: text}); len(errs) > 0 {
+					b.Fatal(errs)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRequest is a whole small request and its answer, without a network:
+// the door with everything on, and gqlgen's own POST.
+func BenchmarkRequest(b *testing.B) {
+	d, err := New(gqltest.New().Executable(), Config{Limits: Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	stock := handler.New(gqltest.New().Executable())
+	stock.AddTransport(transport.POST{})
+	stock.SetQueryCache(lru.New[*ast.QueryDocument](1000))
+	for _, bench := range []struct {
+		name    string
+		handler http.Handler
+	}{{"gqlgen", stock}, {"door", d}} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			body := query("query Hello($n: String) { hello(name: $n) viewer }")
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				bench.handler.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					b.Fatal(w.Body)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWarm is a request of somebody who is known, with a document that is known:
+// what the door itself costs beside the fields, for nearly every request. Of the server
+// it has nothing but deadlines that can be set.
+func BenchmarkWarm(b *testing.B) {
+	who := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, "1") }}
+	d, err := New(gqltest.New().Executable(), Config{
+		Limits: Limits{UserRate: -1, AnonymousRate: -1, AuthLookups: -1}, Log: slog.New(slog.DiscardHandler),
+		Authenticate: func(_ context.Context, c Credentials) AuthResult {
+			if c.Token == "" {
+				return AuthResult{}
+			}
+			return who
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := query("query Hello($name: String, $first: Int!) {\n  hello(name: $name)\n  items(first: $first) {\n    id\n    name\n  }\n}")
+	text = strings.TrimSuffix(text, "}") + `,"operationName":"Hello","variables":{"name":"Li","first":0}}`
+	sent := httptest.NewRequest(http.MethodPost, "/graphql", nil)
+	sent.ContentLength = int64(len(text))
+	sent.Header.Set("Content-Type", "application/json")
+	sent.Header.Set("Authorization", "Bearer token")
+	body, w := strings.NewReader(text), &warmWriter{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := *sent
+		body.Reset(text)
+		r.Body = io.NopCloser(body)
+		clear(w.header)
+		d.ServeHTTP(w, &r)
+		if w.status != http.StatusOK || w.written < 30 {
+			b.Fatal(w.status, w.written)
+		}
+	}
+}
+
+// warmWriter forgets what it is told to write.
+type warmWriter struct {
+	header          http.Header
+	status, written int
+}
+
+func (w *warmWriter) Header() http.Header            { return w.header }
+func (w *warmWriter) WriteHeader(status int)         { w.status = status }
+func (w *warmWriter) Write(p []byte) (int, error)    { w.written = len(p); return len(p), nil }
+func (*warmWriter) SetReadDeadline(time.Time) error  { return nil }
+func (*warmWriter) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,173 @@
+package gqlserver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
+)
+
+// freeBytes is how much of a body anybody may send without asking whether there
+// is memory for it.
+const freeBytes = 4 << 10
+
+// A failure is a refusal with its HTTP status.
+type failure struct {
+	status int
+	*gqlerror.Error
+}
+
+func fail(status int, code, format string, args ...any) *failure {
+	return &failure{status, Errorf(code, format, args...)}
+}
+
+// atMost is a body of which no more is read than shows that it is beyond a limit: one of a
+// length that net/http knows, and that was looked at, is that as it is.
+func atMost(body io.Reader, length int64, limit int) io.Reader {
+	if limit < 0 || length >= 0 {
+		return body
+	}
+	return io.LimitReader(body, int64(limit)+1)
+}
+
+// readAll reads a body into a buffer, or what it must grow to, and refuses one beyond a limit.
+// Beyond the free ones it takes memory as they arrive, and three times as much for the
+// copies that decoding makes: who only promises bytes holds none.
+func readAll(body io.Reader, limit int, m *Memory, text []byte) ([]byte, *failure) {
+	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
+		text = make([]byte, 0, firstBuffer)
+	}
+	for {
+		if len(text) == cap(text) {
+			grown := 2 * cap(text)
+			if grown > freeBytes && !m.Take(bodyFactor*cap(text)) {
+				return nil, noMemory()
+			}
+			text = append(make([]byte, 0, grown), text...)
+		}
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case Exceeds(len(text), limit):
+			return nil, tooLong(limit)
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return nil, unread(err)
+		}
+	}
+}
+
+// unread says why a body could not be read to its end.
+func unread(err error) *failure {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fail(http.StatusRequestTimeout, Timeout, "The request did not arrive in time.")
+	case errors.Is(err, errNoRoom):
+		return noMemory()
+	}
+	return fail(http.StatusBadRequest, BadRequest, "The request broke off.")
+}
+
+// decode reads one request, of whose text it keeps nothing. Errors name what is wrong
+// and repeat nothing of it. Properties that are not known are no error, says the
+// specification.
+func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
+	text = jsonbody.TrimBOM(text)
+	maxDepth, maxValues := math.MaxInt, math.MaxInt
+	if limit := d.cfg.Limits.VariableDepth; limit >= 0 {
+		maxDepth = limit + 1
+	}
+	if limit := d.cfg.Limits.VariableNodes; limit >= 0 {
+		maxValues = limit + requestValues
+	}
+	found, ok := scanRequest(text, maxDepth, maxValues)
+	if !ok {
+		return nil, d.undecodable(text)
+	}
+	params, err := d.texts.params(found)
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	return params, nil
+}
+
+// undecodable says why a text is no request.
+func (d *Server) undecodable(text []byte) *failure {
+	if !utf8.Valid(text) {
+		return badRequest("The request is not UTF-8.")
+	}
+	if failed := d.modest(text, 1); failed != nil {
+		return failed
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+	}
+	return badRequest("The request is not one JSON object with a query.")
+}
+
+func tooLong(limit int) *failure {
+	return fail(http.StatusRequestEntityTooLarge, PayloadTooLarge, "The request is longer than %d bytes.", limit)
+}
+
+func badRequest(format string, args ...any) *failure {
+	return fail(http.StatusBadRequest, BadRequest, format, args...)
+}
+
+// fromURL reads the request of a GET.
+func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
+	if Exceeds(len(u.RawQuery), d.cfg.Limits.QueryString) {
+		return nil, fail(http.StatusRequestURITooLong, PayloadTooLarge, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, badRequest("The query string cannot be read.")
+	}
+	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
+	if !utf8.ValidString(params.Query + params.OperationName) {
+		return nil, badRequest("The request is not UTF-8.")
+	}
+	for name, to := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
+		text := jsonbody.TrimBOM([]byte(values.Get(name)))
+		if len(text) == 0 {
+			continue
+		}
+		if err := d.modest(text, 0); err != nil {
+			return nil, err
+		}
+		if !utf8.Valid(text) || strictJSON(text, to) != nil {
+			return nil, badRequest("%s must be an object in JSON.", name)
+		}
+	}
+	return params, nil
+}
+
+// within gives the reading of a body a time, none if that is negative; 0 is what
+// [Server.bodyTime] gave it. The deadline stays when it was missed: the server would
+// otherwise wait for the rest of the body.
+func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
+	if limit < 0 {
+		return read()
+	}
+	control := http.NewResponseController(w)
+	if limit > 0 {
+		if err := control.SetReadDeadline(time.Now().Add(limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return badRequest("The connection is gone.")
+		}
+	}
+	failed := read()
+	if failed == nil {
+		_ = control.SetReadDeadline(time.Time{}) // it could be set, so it can be taken away
+	}
+	return failed
+}

@@ -1,0 +1,103 @@
+package gqlserver
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestEveryLabelOfUTF8IsTaken(t *testing.T) {
+	s := openHouse(t, Config{Authenticate: named})
+	good := want{200, mediaJSON, `{"sum":0}`, nil, nil}
+	bad := want{415, mediaJSON, "-", []string{UnsupportedMediaType}, nil}
+	tests := []struct {
+		contentType string
+		want        want
+	}{
+		{"application/json;charset=utf8", good},
+		{"application/json; charset=UTF8", good},
+		{`application/json; charset="utf8"`, good},
+		{`application/json; charset="Utf-8"`, good},
+		{`application/json; charset=" utf-8 "`, good},
+		{"application/json ; charset = utf8", good},
+		{"Application/JSON; Charset=unicode-1-1-utf-8", good},
+		{"application/json; charset=unicode11utf8", good},
+		{"application/json; charset=UNICODE20UTF8", good},
+		{"application/json; charset=x-unicode20utf8; x=y", good},
+		{"application/json;", good},
+		{`application/json; charset=""`, good},
+		{"application/json; charset=utf-16", bad},
+		{"application/json; charset=unicode", bad},
+		{"application/json; charset=latin1", bad},
+		{"application/json; charset=utf_8", bad},
+		{"text/plain; charset=utf8", bad},
+	}
+	for _, tt := range tests {
+		res, text := s.ask(t, http.MethodPost, "/", query("{ sum }"), map[string]string{"Content-Type": tt.contentType})
+		t.Run(tt.contentType, func(t *testing.T) { tt.want.check(t, res, text) })
+	}
+	for _, part := range []struct {
+		contentType string
+		status      int
+	}{{"application/json; charset=utf8", 200}, {`application/json; charset="UTF-16"`, 415}} {
+		text := func(name, text string) string {
+			return strings.Replace(field(name, text), "\r\n\r\n", "\r\nContent-Type: "+part.contentType+"\r\n\r\n", 1)
+		}
+		res, answer := s.ask(t, http.MethodPost, "/", form(text("operations", oneFile), text("map", `{"0":["variables.f"]}`), file("0", "a", "A")), signedIn())
+		if res.StatusCode != part.status {
+			t.Errorf("parts of %s: %d %s, want %d", part.contentType, res.StatusCode, answer, part.status)
+		}
+	}
+}
+
+func TestAnotherCharsetIsNamed(t *testing.T) {
+	s := openHouse(t, Config{})
+	_, text := s.ask(t, http.MethodPost, "/", query("{ sum }"), map[string]string{"Content-Type": "application/json; charset=shift_jis"})
+	if !strings.Contains(string(text), `not in the charset \"shift_jis\"`) {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestAByteOrderMarkIsSkipped(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	s := openHouse(t, Config{Authenticate: named})
+	header := map[string]string{"Content-Type": mediaJSON}
+	variables := get("query", "query($n: [Int!]) { sum(of: $n) }", "variables", mark+`{"n":[1,2]}`, "extensions", mark+`{"a":1}`)
+	upload := signedIn()
+	maps.Copy(upload, map[string]string{"Accept": mediaJSON})
+	tests := []struct {
+		name, method, target, body string
+		header                     map[string]string
+		want                       want
+	}{
+		{"a body", "POST", "/", mark + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
+		{"a body that begins with spaces", "POST", "/", mark + "\r\n " + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
+		{"a batch is still refused", "POST", "/", mark + "[" + query("{ sum }") + "]", header, want{400, mediaJSON, "-", []string{BatchingNotSupported}, nil}},
+		{"nothing but the mark", "POST", "/", mark, header, want{400, mediaJSON, "-", []string{BadRequest}, nil}},
+		{"a mark behind the beginning", "POST", "/", " " + mark + query("{ sum }"), header, want{400, mediaJSON, "-", []string{BadRequest}, nil}},
+		{"a document", "POST", "/", query("\ufeff{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
+		{"variables and extensions of a GET", "GET", variables, "", nil, want{200, mediaJSON, `{"sum":3}`, nil, nil}},
+		{
+			"parts with files", "POST", "/", form(field("operations", mark+oneFile), field("map", mark+`{"0":["variables.f"]}`), file("0", "a", mark+"A")), upload,
+			want{200, mediaJSON, "*", nil, nil}, // the file keeps its bytes
+		},
+	}
+	for _, tt := range tests {
+		res, text := s.ask(t, tt.method, tt.target, tt.body, tt.header)
+		t.Run(tt.name, func(t *testing.T) { tt.want.check(t, res, text) })
+		if strings.Contains(tt.name, "files") && !strings.Contains(string(text), `"size":4`) {
+			t.Errorf("%s: got %s, want a file of 4 bytes", tt.name, text)
+		}
+	}
+}
+
+func TestASocketSkipsByteOrderMarks(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	s := start(t, Config{})
+	v := s.visit(t)
+	v.send(mark + `{"type":"connection_init","payload":{"authorization":"Bearer ann"}}`)
+	v.wants(ack)
+	v.send(mark + `{"type":"subscribe","id":"1","payload":{"query":"{ viewer }"}}`)
+	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
+}

@@ -1,0 +1,27 @@
+package gqlserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCutEndsWithAWholeCharacter(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"short", "汉", "汉"},
+		{"just short enough", strings.Repeat("a", MaxText), strings.Repeat("a", MaxText)},
+		{"long", strings.Repeat("a", MaxText+1), strings.Repeat("a", MaxText) + "…"},
+		{"at a character", strings.Repeat("汉", MaxText), strings.Repeat("汉", MaxText/3) + "…"},
+		{"inside a character", "a" + strings.Repeat("汉", MaxText), "a" + strings.Repeat("汉", MaxText/3-1) + "…"},
+		{"inside a character, farther", "ab" + strings.Repeat("汉", MaxText), "ab" + strings.Repeat("汉", MaxText/3-1) + "…"},
+		{"no characters at all", strings.Repeat("\x80", MaxText+1), "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, Truncate(tt.text)); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}

@@ -1,0 +1,3 @@
+package gqltest
+
+//go:generate go tool gqlgen generate

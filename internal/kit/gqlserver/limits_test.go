@@ -1,0 +1,590 @@
+package gqlserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+)
+
+func TestEveryFieldOfLimitsHasADefaultAndIsSetByItsName(t *testing.T) {
+	var l Limits
+	byField := map[any]limit{}
+	for _, one := range l.all() {
+		if one.number != nil {
+			byField[one.number] = one
+		} else {
+			byField[one.span] = one
+		}
+	}
+	// Those that the settings of the server know under other names.
+	unnamed := map[string]bool{
+		"AnonymousRate": true, "AnonymousBurst": true, "UserRate": true, "UserBurst": true, "SocketsPerAddress": true, "SocketsPerUser": true,
+		"AbsentReads": true,
+	}
+	names := map[string]bool{}
+	fields := reflect.ValueOf(&l).Elem()
+	for i := range fields.NumField() {
+		field := fields.Type().Field(i).Name
+		one, listed := byField[fields.Field(i).Addr().Interface()]
+		switch {
+		case !listed:
+			t.Errorf("%s is not listed", field)
+		case one.normal <= 0:
+			t.Errorf("%s has the default %d", field, one.normal)
+		case one.name != dashed(field) && (one.name != "" || !unnamed[field]):
+			t.Errorf("%s is set by the name %q", field, one.name)
+		case names[one.name] && one.name != "":
+			t.Errorf("%q stands for two", one.name)
+		}
+		names[one.name] = true
+	}
+	if n := len(l.all()); n != fields.NumField() {
+		t.Errorf("%d limits are listed, of %d", n, fields.NumField())
+	}
+}
+
+// dashed is "BodyTime" as "body-time".
+func dashed(field string) string {
+	var b strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+func TestSetReadsNumbersSizesAndDurations(t *testing.T) {
+	tests := []struct {
+		name, value string
+		want        Limits
+		wrong       string // in the error
+	}{
+		{"depth", "7", Limits{Depth: 7}, ""},
+		{"body", "64KB", Limits{Body: 64 << 10}, ""},
+		{"upload-body", "3MB", Limits{UploadBody: 3 << 20}, ""},
+		{"body", "2147483647MB", Limits{Body: 2147483647 << 20}, ""},
+		{"body-time", "1m30s", Limits{BodyTime: 90 * time.Second}, ""},
+		{"depth", "off", Limits{Depth: -1}, ""},
+		{"ping", "off", Limits{Ping: -1}, ""},
+
+		{"depth", "0", Limits{}, "no number above 0"},
+		{"depth", "-1", Limits{}, "no number above 0"},
+		{"depth", "", Limits{}, "no number above 0"},
+		{"depth", "seven", Limits{}, "no number above 0"},
+		{"depth", "1.5", Limits{}, "no number above 0"},
+		{"depth", "9999999999", Limits{}, "no number above 0"},
+		{"body", "KB", Limits{}, "no number above 0"},
+		{"body", "0MB", Limits{}, "no number above 0"},
+		{"body", "1GB", Limits{}, "no number above 0"},
+		{"body-time", "10", Limits{}, "no duration above 0"},
+		{"body-time", "0s", Limits{}, "no duration above 0"},
+		{"body-time", "-1s", Limits{}, "no duration above 0"},
+		{"body-time", "", Limits{}, "no duration above 0"},
+		{"Depth", "7", Limits{}, "there is no limit"},
+		{"", "7", Limits{}, "there is no limit"},
+		{"height", "7", Limits{}, "body, query-string, body-time"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" "+tt.value, func(t *testing.T) {
+			var got Limits
+			err := got.Set(tt.name, tt.value)
+			if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+				t.Errorf("the error is %v, want one with %q", err, tt.wrong)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAZeroLimitIsItsDefaultAndAnyOtherStays(t *testing.T) {
+	got := Limits{Depth: 7, Fields: -1, Ping: time.Second, KeepAlive: -1}.orDefaults()
+	if got.Depth != 7 || got.Fields != -1 || got.Ping != time.Second || got.KeepAlive != -1 {
+		t.Errorf("what was set became %+v", got)
+	}
+	if got.Body != 1<<20 || got.Recheck != time.Minute || got.UserBurst != 400 {
+		t.Errorf("what was not set became %+v", got)
+	}
+}
+
+// unlimited is no limit at all.
+func unlimited() Limits {
+	var l Limits
+	for _, one := range l.all() {
+		if one.number != nil {
+			*one.number = -1
+		} else {
+			*one.span = -1
+		}
+	}
+	return l
+}
+
+// A sent is a request.
+type sent struct {
+	method, target, body string
+}
+
+func posted(document string) sent { return sent{"POST", "/", query(document)} }
+
+// ask sends it, for an answer of the new type.
+func (r sent) ask(t *testing.T, s *house) (*reply, []byte) {
+	t.Helper()
+	return s.ask(t, r.method, r.target, r.body, map[string]string{"Content-Type": "application/json", "Accept": mediaGraphQL})
+}
+
+// numbered writes something n times, with its number for %d.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(format, "%d", fmt.Sprint(i)))
+	}
+	return b.String()
+}
+
+// nested writes n times what opens, what is inside, and n times what closes.
+func nested(n int, opens, inside, closes string) string {
+	return strings.Repeat(opens, n) + inside + strings.Repeat(closes, n)
+}
+
+func TestEachLimitIsExact(t *testing.T) {
+	tests := []struct {
+		name string
+		set  func(l *Limits, to int)
+		most int
+		of   func(n int) sent // a request that has so many
+		code string
+		at   string // the code at the limit, of a document that is not valid at all
+	}{
+		{"body", func(l *Limits, to int) { l.Body = to }, 100, func(n int) sent {
+			return sent{"POST", "/", `{"query":"{ sum }"` + strings.Repeat(" ", n-19) + `}`}
+		}, PayloadTooLarge, ""},
+		{"query string", func(l *Limits, to int) { l.QueryString = to }, 100, func(n int) sent {
+			return sent{"GET", "/?query={sum}&x=" + strings.Repeat("x", n-len("query={sum}&x=")), ""}
+		}, PayloadTooLarge, ""},
+		{"variables: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
+			return sent{"POST", "/", `{"query":"query($v: Any) { echo(value: $v) }","variables":` + nested(n-1, `{"v":`, `{"v":"}]\\"}`, "}") + `}`}
+		}, BadRequest, ""},
+		{"variables by GET: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
+			return sent{"GET", get("query", "query($v: Any) { echo(value: $v) }", "variables", nested(n-1, `{"v":`, `{"v":"[[["}`, "}")), ""}
+		}, BadRequest, ""},
+		{"extensions: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
+			return sent{"POST", "/", `{"query":"{ sum }","extensions":` + nested(n-1, `{"v":`, "{}", "}") + `}`}
+		}, BadRequest, ""},
+		{"variables: values", func(l *Limits, to int) { l.VariableNodes = to }, 20, func(n int) sent {
+			k := n + requestValues - 4 // those of the request itself: {, query, variables, [
+			return sent{"POST", "/", `{"query":"query($v: Any) { echo(value: $v) }","variables":{"v":[` + strings.Repeat("0,", k-1) + `"a, [b"]}}`}
+		}, BadRequest, ""},
+
+		{"document", func(l *Limits, to int) { l.Document = to }, 100, func(n int) sent {
+			return posted("{ sum }" + strings.Repeat(" ", n-7))
+		}, DocumentTooLarge, ""},
+		{"name", func(l *Limits, to int) { l.Name = to }, 50, func(n int) sent {
+			name := strings.Repeat("a", n)
+			return sent{"POST", "/", `{"query":"query ` + name + ` { sum }","operationName":"` + name + `"}`}
+		}, BadRequest, ""},
+		{"tokens", func(l *Limits, to int) { l.Tokens = to }, 30, func(n int) sent {
+			return posted("{" + strings.Repeat(" sum", n-2) + " }")
+		}, DocumentTooLarge, ""},
+		{"tokens: comments", func(l *Limits, to int) { l.Tokens = to }, 30, func(n int) sent {
+			return posted("{ sum " + strings.Repeat("#\n", n-3) + " }")
+		}, DocumentTooLarge, ""},
+
+		{"depth", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
+			return posted("{ item(id: 1) " + nested(n-2, "{ parent ", "{ id }", "}") + " }")
+		}, DocumentTooLarge, ""},
+		{"depth through inline fragments", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
+			return posted("{ ... { item(id: 1) " + nested(n-2, "{ ... on Item { parent ", "{ id }", "} }") + " } }")
+		}, DocumentTooLarge, ""},
+		{"depth through fragments", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
+			chain := "{ item(id: 1) { ...F0 } }"
+			for i := range n - 2 {
+				chain += fmt.Sprintf(" fragment F%d on Item { parent { ...F%d } }", i, i+1)
+			}
+			return posted(chain + fmt.Sprintf(" fragment F%d on Item { id }", n-2))
+		}, DocumentTooLarge, ""},
+		{"depth in another operation", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
+			return sent{"POST", "/", `{"operationName":"A","query":"query A { sum } query B { item(id: 1) ` + nested(n-2, "{ parent ", "{ id }", "}") + ` }"}`}
+		}, DocumentTooLarge, ""},
+		{"fields", func(l *Limits, to int) { l.Fields = to }, 10, func(n int) sent {
+			return posted("{ " + numbered(n-2, "a%d: sum ") + "item(id: 1) { ...F ...F } } fragment F on Item { id }")
+		}, DocumentTooLarge, ""},
+		{"fields after fragments are put in", func(l *Limits, to int) { l.Expanded = to }, 10, func(n int) sent {
+			return posted("{ " + strings.Repeat("...F ", n-3) + "...G ...H } fragment F on Query { ...G } fragment G on Query { sum } fragment H on Query { sum b: sum }")
+		}, DocumentTooLarge, ""},
+		{"aliases", func(l *Limits, to int) { l.Aliases = to }, 7, func(n int) sent {
+			return posted("{ sum " + numbered(n-1, "a%d: sum ") + "...F ...F } fragment F on Query { b: sum }")
+		}, DocumentTooLarge, ""},
+		{"directives on fields", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("{ " + numbered(n, "a%d: sum @skip(if: false) ") + "}")
+		}, DocumentTooLarge, ""},
+		{"directives on inline fragments", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("{ " + strings.Repeat("... @include(if: true) { sum } ", n) + "}")
+		}, DocumentTooLarge, ""},
+		{"directives on spreads", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("{ " + strings.Repeat("...F @include(if: true) ", n) + "} fragment F on Query { sum }")
+		}, DocumentTooLarge, ""},
+		{"directives on fragments", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("{ ...F } fragment F on Query" + strings.Repeat(" @skip", n) + " { sum }")
+		}, DocumentTooLarge, ValidationFailed},
+		{"directives on operations", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("query" + strings.Repeat(" @skip", n) + " { sum }")
+		}, DocumentTooLarge, ValidationFailed},
+		{"directives on variables", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
+			return posted("query($v: Any" + strings.Repeat(" @skip", n) + ") { echo(value: $v) }")
+		}, DocumentTooLarge, ValidationFailed},
+		{"fragments", func(l *Limits, to int) { l.Fragments = to }, 7, func(n int) sent {
+			return posted("{ " + numbered(n, "...F%d ") + "} " + numbered(n, "fragment F%d on Query { sum } "))
+		}, DocumentTooLarge, ""},
+		{"operations", func(l *Limits, to int) { l.Operations = to }, 4, func(n int) sent {
+			return sent{"POST", "/", `{"operationName":"O0","query":"` + numbered(n, "query O%d { sum } ") + `"}`}
+		}, DocumentTooLarge, ""},
+		{"variables", func(l *Limits, to int) { l.Variables = to }, 7, func(n int) sent {
+			return posted("query(" + numbered(n, "$v%d: Any ") + ") { " + numbered(n, "a%d: echo(value: $v%d) ") + "}")
+		}, DocumentTooLarge, ""},
+		{"root fields", func(l *Limits, to int) { l.RootFields = to }, 7, func(n int) sent {
+			return posted("{ item(id: 1) { id name } ... { " + numbered(n-3, "a%d: sum ") + "} ...F ...F } fragment F on Query { b: sum c: sum }")
+		}, DocumentTooLarge, ""},
+		{"root fields of a subscription", func(l *Limits, to int) { l.RootFields = to }, 3, func(n int) sent {
+			return posted("subscription { " + numbered(n, "a%d: count(to: 1) ") + "}")
+		}, DocumentTooLarge, NotAcceptable},
+		{"root fields of a mutation", func(l *Limits, to int) { l.Mutations = to }, 3, func(n int) sent {
+			return posted("mutation { " + numbered(n-1, `a%d: guess(word: "x") `) + `... { b: guess(word: "x") } }`)
+		}, DocumentTooLarge, ""},
+		{"overlapping fields", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
+			return posted("{ " + strings.Repeat("sum ", 7) + numbered(n-7*7, "a%d:sum ") + "}")
+		}, DocumentTooLarge, ""},
+		{"overlapping fields through inline fragments", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
+			return posted("{ sum " + strings.Repeat("...{ ... on Query { sum } } ", 6) + numbered(n-7*7, "a%d:sum ") + "}")
+		}, DocumentTooLarge, ""},
+		{"overlapping fields through fragments", func(l *Limits, to int) { l.Overlaps = to }, 1 + 3*3 + 1, func(n int) sent {
+			return posted("{ item(id: 1) { id ...A ...B ...B " + numbered(n-10, "a%d:id ") + "} } fragment A on Item { id } fragment B on Item { id }")
+		}, DocumentTooLarge, ""},
+		{"overlapping fields below overlapping ones", func(l *Limits, to int) { l.Overlaps = to }, 2*2*(1+3*3+1) + 1, func(n int) sent {
+			return posted("{ item(id: 1) { id id id name } item(id: 1) { id } " + numbered(n-44, "a%d:sum ") + "}")
+		}, DocumentTooLarge, ""},
+		{"complexity", func(l *Limits, to int) { l.Complexity = to }, 50, func(n int) sent {
+			return posted(fmt.Sprintf("{ items(first: %d) { id } }", n-1))
+		}, ComplexityExceeded, ""},
+		{"complexity of lists in lists", func(l *Limits, to int) { l.Complexity = to }, 1 + 3*21, func(n int) sent {
+			return sent{"POST", "/", fmt.Sprintf(`{"query":"query($n: Int!) { items(first: $n) { related { id } } %s }","variables":{"n":3}}`, numbered(n-1-3*21, "a%d: sum "))}
+		}, ComplexityExceeded, ""},
+		{"answer", func(l *Limits, to int) { l.Answer = to }, 100, func(n int) sent {
+			return posted(fmt.Sprintf("{ big(bytes: %d) }", n-len(`{"big":""}`)))
+		}, ResponseTooLarge, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			limits, none := unlimited(), unlimited()
+			tt.set(&limits, tt.most)
+			s, open := openHouse(t, Config{Limits: limits}), openHouse(t, Config{Limits: none})
+			res, text := tt.of(tt.most).ask(t, s)
+			if got := firstCode(text); got != tt.at {
+				t.Errorf("at the limit: %d %.300s", res.StatusCode, text)
+			}
+			res, text = tt.of(tt.most+1).ask(t, s)
+			if got := firstCode(text); got != tt.code || res.StatusCode >= 500 {
+				t.Errorf("above the limit: %d %.300s, want %s", res.StatusCode, text, tt.code)
+			}
+			res, text = tt.of(tt.most+1).ask(t, open)
+			if got := firstCode(text); got != tt.at {
+				t.Errorf("without a limit: %d %.300s", res.StatusCode, text)
+			}
+		})
+	}
+}
+
+// firstCode is the code of an answer's first error, "" if it has none.
+func firstCode(text []byte) string {
+	var answer struct {
+		Errors []struct{ Extensions struct{ Code string } }
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return err.Error()
+	}
+	if len(answer.Errors) == 0 {
+		return ""
+	}
+	return answer.Errors[0].Extensions.Code
+}
+
+func TestOnlySoManyErrorsAreTold(t *testing.T) {
+	none := unlimited()
+	tests := []struct {
+		name   string
+		limits Limits
+		query  string
+		want   int
+	}{
+		{"of a document", Limits{ValidationErrors: 3}, "{ a b c d }", 3},
+		{"of a document, fewer", Limits{ValidationErrors: 3}, "{ a b }", 2},
+		{"of a document, without a limit", none, "{ " + numbered(50, "a%d ") + "}", 50},
+		{"of fields", Limits{Errors: 3}, "{ failMany(n: 4) }", 3},
+		{"of fields, fewer", Limits{Errors: 3}, "{ failMany(n: 2) }", 2},
+		{"of fields, without a limit", none, "{ failMany(n: 50) }", 50},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, text := posted(tt.query).ask(t, openHouse(t, Config{Limits: tt.limits}))
+			var answer struct{ Errors []any }
+			if err := json.Unmarshal(text, &answer); err != nil || len(answer.Errors) != tt.want {
+				t.Errorf("%d errors, want %d: %s", len(answer.Errors), tt.want, text)
+			}
+		})
+	}
+}
+
+// quick is the longest that a document may take to be refused: all of these are
+// a few milliseconds, and would be seconds or years.
+const quick = time.Second
+
+func TestHostileDocumentsAreRefusedQuickly(t *testing.T) {
+	chain := func(n int, fragment, last string) string {
+		var b strings.Builder
+		b.WriteString("{ ...F0 }")
+		for i := range n {
+			next := fmt.Sprintf("...F%d", i+1)
+			fmt.Fprintf(&b, " fragment F%d on Query { %s }", i, strings.ReplaceAll(fragment, "NEXT", next))
+		}
+		return b.String() + last
+	}
+	const end = " fragment F22 on Query { sum }"
+	tests := []struct {
+		name, text, code string
+	}{
+		{"a fragment in itself", "{ ...F } fragment F on Query { sum ...F }", ValidationFailed},
+		{"a fragment in itself, inside a field", "{ item(id: 1) { ...F } } fragment F on Item { parent { ...F } }", ValidationFailed},
+		{"a fragment in itself, inside an inline fragment", "{ ...F } fragment F on Query { ... { ...F } }", ValidationFailed},
+		{"two fragments in each other", "{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }", ValidationFailed},
+		{"a fragment in itself that nothing spreads", "{ sum } fragment F on Query { sum ...F }", ValidationFailed},
+		{"two fragments in each other that nothing spreads", "{ sum } fragment F on Query { ...G } fragment G on Query { ...F }", ValidationFailed},
+		{"a fragment in itself, by a long name", "{ ...F" + strings.Repeat("x", 1000) + " } fragment F" + strings.Repeat("x", 1000) + " on Query { ...F" + strings.Repeat("x", 1000) + " }", ValidationFailed},
+
+		{"fragments that are spread twice", chain(22, "NEXT NEXT", end), DocumentTooLarge},
+		{"fragments that are spread twice inline", chain(22, "... { NEXT } ... on Query { NEXT }", end), DocumentTooLarge},
+		{"fragments with two aliased fields", strings.NewReplacer("{ ...F0 }", "{ item(id: 1) { ...F0 } }", "on Query", "on Item").Replace(chain(12, "a: parent { NEXT } b: parent { NEXT }", " fragment F12 on Item { id }")), DocumentTooLarge},
+		{"fragments that are spread twice and end in none", chain(22, "NEXT NEXT", ""), ValidationFailed},
+		{"fragments that are spread twice, which nothing spreads", strings.Replace(chain(22, "NEXT NEXT", end), "...F0", "sum", 1), DocumentTooLarge},
+		{"fragments that all spread all that follow", "{ ...F0 }" + spreadAll(49) + " fragment F49 on Query { sum }", DocumentTooLarge},
+		{"fragments that all spread all that follow and end in none", "{ ...F0 }" + spreadAll(50), ValidationFailed},
+		{"a fragment twice, long and short", "{ ...F } fragment F on Query { " + strings.Repeat("sum ", 4900) + "} fragment F on Query { sum }", ValidationFailed},
+		{"a fragment twice, short and long", "{ ...F } fragment F on Query { sum } fragment F on Query { " + strings.Repeat("sum ", 4900) + "}", ValidationFailed},
+
+		{"a field five thousand times", "{" + strings.Repeat(" __typename", 4990) + " }", DocumentTooLarge},
+		{"many inline fragments in each other", "{ nothing " + nested(900, "... { ", "sum", " }") + " }", ValidationFailed},
+		{"many fields in each other that nothing asks for", "{ sum } fragment F on Item " + nested(400, "{ parent ", "{ id }", " }"), DocumentTooLarge},
+		{"lists in lists", "{ " + nested(5, "items(first: 100) { ", "id", " }") + " }", ComplexityExceeded},
+		{"many unknown fields", "{" + numbered(19, " a%d") + " }", ValidationFailed},
+		{"many fragments with fields of one name beside each other", "{ nothing item(id: 1) { " + numbered(49, "...F%d ") + "} }" + numbered(49, " fragment F%d on Item {"+strings.Repeat(" id", 9)+" }"), DocumentTooLarge},
+		{"many arguments of one name", "{ sum(" + strings.Repeat("a: 1 ", 1600) + ") }", ValidationFailed},
+		{"a variable many times", "query($v: Any) { " + numbered(18, "a%d: echo(value: ["+strings.Repeat("$v ", 120)+"]) ") + "nothing }", ValidationFailed},
+		{"many operations", numbered(2000, "{ sum }"), DocumentTooLarge},
+		{"a deep value", "{ echo(value: " + nested(2000, "[", "", "]") + ") }", DocumentTooLarge},
+		{"many brackets", strings.Repeat("{", 60<<10), ParseFailed},
+		{"many brackets of fields", strings.Repeat("{a", 30<<10), DocumentTooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLibrary(t, Config{Introspection: true})
+			begun := time.Now()
+			errs := l.read(t.Context(), graphql.RawParams{Query: tt.text})
+			if took := time.Since(begun); took > quick {
+				t.Errorf("it took %v", took)
+			}
+			if len(errs) == 0 || Of(errs[0]) != tt.code || len(errs[0].Message) > 2*MaxText {
+				t.Errorf("got %.1000s, want %s", errs.Error(), tt.code)
+			}
+		})
+	}
+}
+
+// spreadAll is n fragments each of which spreads all after it.
+func spreadAll(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, " fragment F%d on Query {", i)
+		for next := i + 1; next <= n; next++ {
+			fmt.Fprintf(&b, " ...F%d", next)
+		}
+		b.WriteString(" }")
+	}
+	return b.String()
+}
+
+// A library reads documents as a door does.
+type library struct {
+	*executor
+}
+
+func newLibrary(t *testing.T, cfg Config) library {
+	t.Helper()
+	cfg.Limits = cfg.Limits.orDefaults()
+	es := gqltest.New().Executable()
+	docs, err := newDocuments(es, &cfg, newMetrics(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return library{newExecutor(es, docs, graphql.DefaultErrorPresenter, graphql.DefaultRecover)}
+}
+
+// read reads a document, and says what is wrong.
+func (l library) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
+	_, _, errs := l.prepare(ctx, &params)
+	return errs
+}
+
+// theQueryOfTools is what getIntrospectionQuery of graphql-js 16 makes with all
+// its options.
+const theQueryOfTools = `
+query IntrospectionQuery {
+  __schema {
+    description
+    queryType { name kind }
+    mutationType { name kind }
+    subscriptionType { name kind }
+    types { ...FullType }
+    directives {
+      name
+      description
+      isRepeatable
+      locations
+      args(includeDeprecated: true) { ...InputValue }
+    }
+  }
+}
+fragment FullType on __Type {
+  kind
+  name
+  description
+  specifiedByURL
+  isOneOf
+  fields(includeDeprecated: true) {
+    name
+    description
+    args(includeDeprecated: true) { ...InputValue }
+    type { ...TypeRef }
+    isDeprecated
+    deprecationReason
+  }
+  inputFields(includeDeprecated: true) { ...InputValue }
+  interfaces { ...TypeRef }
+  enumValues(includeDeprecated: true) {
+    name
+    description
+    isDeprecated
+    deprecationReason
+  }
+  possibleTypes { ...TypeRef }
+}
+fragment InputValue on __InputValue {
+  name
+  description
+  type { ...TypeRef }
+  defaultValue
+  isDeprecated
+  deprecationReason
+}
+fragment TypeRef on __Type {
+  kind
+  name
+  ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name
+    ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } }
+}`
+
+func TestTheSchemaIsShownOrNot(t *testing.T) {
+	ofType := func(n int) string { return `{ __type(name: "Item") ` + nested(n, "{ ofType ", "{ name }", "}") + " }" }
+	const lists = `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`
+	tests := []struct {
+		name, query string
+		on, off     string // codes
+	}{
+		{"the query of tools", theQueryOfTools, "", ValidationFailed},
+		{"a type", `{ __type(name: "Item") { name } }`, "", ValidationFailed},
+		{"by an alias", `{ a: __schema { queryType { name } } }`, "", ValidationFailed},
+		{"in a fragment", `{ ...F } fragment F on Query { ... { __schema { queryType { name } } } }`, "", ValidationFailed},
+		{"in an operation that does not run", `query B { __typename } query A { __schema { queryType { name } } }`, "", ValidationFailed},
+		{"in a subscription", `subscription { __schema { queryType { name } } }`, ValidationFailed, ValidationFailed},
+		{"where it is unknown", `{ item(id: 1) { __schema { queryType { name } } } }`, ValidationFailed, ValidationFailed},
+		{"the name of a type", `{ __typename item(id: 1) { __typename } }`, "", ""},
+		{"twenty levels", ofType(18), "", ValidationFailed},
+		{"twenty levels and the name of a type", strings.Replace(ofType(18), "{", "{ __typename", 1), "", ValidationFailed},
+		{"twenty-one levels", ofType(19), DocumentTooLarge, ValidationFailed},
+		{"sixteen levels and a field", strings.Replace(ofType(14), "{", "{ sum", 1), DocumentTooLarge, ValidationFailed},
+		{"fifteen levels and a field", strings.Replace(ofType(13), "{", "{ sum", 1), "", ValidationFailed},
+		{"lists in lists", lists, ValidationFailed, ValidationFailed},
+		{"a field that only looks like it", `{ __schem { name } }`, ValidationFailed, ValidationFailed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for introspection, want := range map[bool]string{true: tt.on, false: tt.off} {
+				body, err := json.Marshal(map[string]string{"query": tt.query, "operationName": map[bool]string{true: "B"}[strings.Contains(tt.query, "query B")]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, text := sent{"POST", "/", string(body)}.ask(t, openHouse(t, Config{Introspection: introspection}))
+				if got := firstCode(text); got != want {
+					t.Errorf("introspection %v: got %q, want %q: %.500s", introspection, got, want, text)
+				}
+			}
+		})
+	}
+}
+
+func TestNamesAreSuggestedOnlyToThoseWhoMaySeeTheSchema(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `
+		type Query { nearbyShops(sort: Order, like: Taste): [Coffeehouse!]! find(text: String!): [Result!]! }
+		type Coffeehouse { signature: String! }
+		type Bakery { signature: String! }
+		union Result = Coffeehouse | Bakery
+		enum Order { CHEAPEST NEAREST }
+		input Taste { sweetness: Int }
+	`})
+	tests := []struct {
+		name, query, told string
+	}{
+		{"a field", `{ nearbyShop { signature } }`, "nearbyShops"},
+		{"a field of a union", `{ find(text: "x") { signature } }`, "Coffeehouse"},
+		{"an argument", `{ nearbyShops(sor: NEAREST) { signature } }`, `"sort"`},
+		{"the type of a fragment", `{ find(text: "x") { ...F } } fragment F on Cofeehouse { signature }`, "Coffeehouse"},
+		{"a value", `{ nearbyShops(sort: NEARESTS) { signature } }`, "NEAREST"},
+		{"a value that is text", `{ nearbyShops(sort: "NEAREST") { signature } }`, "Did you mean"},
+		{"a field of an input", `{ nearbyShops(like: {sweetnes: 1}) { signature } }`, "sweetness"},
+		{"no fields", `{ nearbyShops }`, "Did you mean"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, suggest := range []bool{true, false} {
+				doc, err := parser.ParseQuery(&ast.Source{Input: tt.query})
+				if err != nil {
+					t.Fatal(err)
+				}
+				errs := validate(schema, doc, ruleSet(suggest), 5)
+				if len(errs) == 0 {
+					t.Fatal("it is valid")
+				}
+				known := regexp.MustCompile(regexp.QuoteMeta(tt.told) + `\b`)
+				if told := known.MatchString(errs.Error()) || strings.Contains(errs.Error(), "Did you mean"); told != suggest {
+					t.Errorf("introspection %v: %v", suggest, errs)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package gqlserver
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// metrics say what the door refuses and how its caches do. Labels are from
+// closed sets: nothing that a client chooses is one.
+type metrics struct {
+	refused   *prometheus.CounterVec
+	documents map[bool]prometheus.Counter // by whether it was found
+	persisted map[bool]prometheus.Counter
+	points    prometheus.Gauge
+	streams   prometheus.Gauge
+	panics    prometheus.Counter
+
+	subscriptions, selections, personal prometheus.Gauge
+	deliveries, executions, lagged      prometheus.Counter
+	delivery                            prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	documents := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_door_documents_total", Help: "Documents looked up among those that were found valid before: hit, miss.",
+	}, []string{"result"})
+	persisted := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients named by a hash alone: hit, miss.",
+	}, []string{"result"})
+	m := &metrics{
+		documents: map[bool]prometheus.Counter{}, persisted: map[bool]prometheus.Counter{},
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by the code of the first error.",
+		}, []string{"code"}),
+		points:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_running_points", Help: "Complexity of the queries and mutations that run now."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_event_streams", Help: "Event streams that are open."}),
+		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_panics_total", Help: "Panics that were caught and answered as INTERNAL."}),
+	}
+	for _, code := range refusalCodes() {
+		m.refused.WithLabelValues(code)
+	}
+	for found, result := range map[bool]string{true: "hit", false: "miss"} {
+		m.documents[found] = documents.WithLabelValues(result)
+		m.persisted[found] = persisted.WithLabelValues(result)
+	}
+	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions that are told the same as others, by sockets and event streams."})
+	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "What these want to know, each executed for itself."})
+	m.personal = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_personal_selections", Help: "Selections of which it is known that answers depend on who asks, so that they are executed for each."})
+	m.deliveries = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_deliveries_total", Help: "Updates that were handed to subscriptions."})
+	m.executions = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_executions_total", Help: "Updates that were executed, once for each selection."})
+	m.lagged = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_lagged_total", Help: "How often a subscription fell behind, and was told again later what it missed."})
+	m.delivery = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "tandian_door_delivery_seconds", Help: "From an update until it was handed to all subscriptions of a selection.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	})
+	if reg != nil {
+		reg.MustRegister(m.refused, documents, persisted, m.points, m.streams, m.panics,
+			m.subscriptions, m.selections, m.personal, m.deliveries, m.executions, m.lagged, m.delivery)
+	}
+	return m
+}
+
+// refusalCodes are those of requests that do not run.
+func refusalCodes() []string {
+	return []string{
+		ParseFailed, ValidationFailed, BadRequest, DocumentTooLarge, ComplexityExceeded, PersistedQueryNotFound, PayloadTooLarge, UnsupportedMediaType, MethodNotAllowed,
+		NotAcceptable, BatchingNotSupported, CSRF, RateLimited, Unavailable, Timeout, Unauthenticated, Internal,
+	}
+}
+
+// refuse counts a refusal. A code that is not ours is none of them.
+func (m *metrics) refuse(err *gqlerror.Error) {
+	code := Of(err)
+	if !slices.Contains(refusalCodes(), code) {
+		code = Internal
+	}
+	m.refused.WithLabelValues(code).Inc()
+}
+
+func (m *metrics) document(known bool)       { m.documents[known].Inc() }
+func (m *metrics) persistedQuery(known bool) { m.persisted[known].Inc() }
+
+// Why a message was refused, a label.
+const (
+	messageInvalid  = "invalid"    // 4400, 4401, 4409, 4429
+	messageTooLarge = "too_large"  // 1009
+	messageTooOften = "too_often"  // 1008
+	messageTooMany  = "operations" // an error for that operation
+
+	// What became of what a socket did not take at once, a label.
+
+	slowQueued  = "queued"  // it waits
+	slowRefused = "refused" // too much waits already
+	slowDropped = "dropped" // 4512
+
+	otherCode        = "other"
+	socketMetricName = "tandian_door_socket"
+)
+
+// socketMetrics say what sockets do. All series are there from the start.
+type socketMetrics struct {
+	open, operations, queued prometheus.Gauge
+	closes                   map[string]prometheus.Counter // by code
+	refused                  map[string]prometheus.Counter // by reason
+	slow                     map[string]prometheus.Counter // by action
+}
+
+// newSocketMetrics registers them, unless reg is nil.
+func newSocketMetrics(reg prometheus.Registerer) *socketMetrics {
+	with := promauto.With(reg)
+	closes := with.NewCounterVec(prometheus.CounterOpts{
+		Name: socketMetricName + "_closes_total",
+		Help: "Sockets that ended, by the close code of whoever ended it; 1006 is a connection lost or dropped.",
+	}, []string{"code"})
+	refused := with.NewCounterVec(prometheus.CounterOpts{
+		Name: socketMetricName + "_messages_refused_total", Help: "Messages of clients that were refused, by reason.",
+	}, []string{"reason"})
+	slow := with.NewCounterVec(prometheus.CounterOpts{
+		Name: socketMetricName + "_slow_total",
+		Help: "Times that a client did not take at once what was sent: queued, refused because too much waited already, dropped with 4512.",
+	}, []string{"action"})
+	m := &socketMetrics{
+		open: with.NewGauge(prometheus.GaugeOpts{
+			Name: socketMetricName + "s_open", Help: "WebSockets that are open.",
+		}),
+		operations: with.NewGauge(prometheus.GaugeOpts{
+			Name: socketMetricName + "_operations", Help: "Operations that run on WebSockets.",
+		}),
+		queued: with.NewGauge(prometheus.GaugeOpts{
+			Name: socketMetricName + "_queue_bytes", Help: "Bytes that wait for the clients of sockets to take them.",
+		}),
+		closes:  map[string]prometheus.Counter{otherCode: closes.WithLabelValues(otherCode)},
+		refused: map[string]prometheus.Counter{},
+		slow:    map[string]prometheus.Counter{},
+	}
+	for _, code := range closeCodes() {
+		label := strconv.Itoa(int(code))
+		m.closes[label] = closes.WithLabelValues(label)
+	}
+	for _, reason := range []string{messageInvalid, messageTooLarge, messageTooOften, messageTooMany} {
+		m.refused[reason] = refused.WithLabelValues(reason)
+	}
+	for _, action := range []string{slowQueued, slowRefused, slowDropped} {
+		m.slow[action] = slow.WithLabelValues(action)
+	}
+	return m
+}
+
+// closed counts the end of a socket. Clients may send any code: one that is not
+// known has no label of its own.
+func (m *socketMetrics) closed(code websocket.StatusCode) {
+	counter, known := m.closes[strconv.Itoa(int(code))]
+	if !known {
+		counter = m.closes[otherCode]
+	}
+	counter.Inc()
+	if code == statusSlowConsumer {
+		m.slow[slowDropped].Inc()
+	}
+}

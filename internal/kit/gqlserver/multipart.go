@@ -1,0 +1,365 @@
+package gqlserver
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
+)
+
+// Requests with files, as the "GraphQL multipart request specification" (Jayden
+// Seric, 2) has them: a part "operations", a part "map", and the files that map
+// names, in this order. Files go to the disk: what many people send at once fits
+// there, and nowhere else.
+
+const (
+	maxMap   = 64 << 10 // bytes of the part "map"
+	maxHead  = 16 << 10 // bytes of the headers of a part
+	maxPaths = 5        // places that one file may be put into
+
+	// uploadStep is how many bytes of a body are taken from the budget at a time. It is small:
+	// a silent request holds one step, and there may be one on each connection.
+	uploadStep = 4 << 10
+	// paceStep is how many bytes of a body must arrive within Limits.UploadPace.
+	paceStep = 64 << 10
+	// unlimitedBody is the length of a body, for the budget, where it has no limit.
+	unlimitedBody = 11 << 20
+)
+
+// newUploadBudget returns the budget of the bytes of multipart bodies.
+//
+// It counts bytes that have arrived and not requests, so a request that sends nothing
+// holds next to nothing. A caller has a quarter, but at least one body of full length.
+func newUploadBudget(l Limits) *ByteBudget {
+	body := l.UploadBody
+	if body <= 0 {
+		body = unlimitedBody
+	}
+	body = (body + uploadStep - 1) / uploadStep * uploadStep
+	return NewByteBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
+}
+
+// preflightHeaders are those of which one is needed for a multipart request. A
+// page of a foreign origin cannot set them without asking first.
+func preflightHeaders() []string {
+	return []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight", "X-Apollo-Operation-Name"}
+}
+
+// readMultipart reads a request with files. done removes them.
+func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *Memory) (params *graphql.RawParams, done func(), failed *failure) {
+	done = func() {}
+	limits := t.cfg.Limits
+	switch {
+	case !hasAny(r.Header, preflightHeaders()):
+		return nil, done, fail(http.StatusBadRequest, CSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
+	case c.admission.User == "" && !t.cfg.AnonymousUploads:
+		return nil, done, fail(http.StatusUnauthorized, Unauthenticated, "Files are taken from those who are signed in.")
+	case limits.UploadBody >= 0 && r.ContentLength > int64(limits.UploadBody):
+		return nil, done, tooLong(limits.UploadBody)
+	case boundary == "":
+		return nil, done, badRequest("The multipart request has no boundary.")
+	}
+	body := &capped{Reader: r.Body, limit: limits.UploadBody, headEnd: -1, budget: t.uploads, key: c.key, pacer: newPacer(w, limits)}
+	if !body.reserve(1) {
+		return nil, done, noMemory()
+	}
+	u := &upload{server: t.Server, held: held, body: body, parts: multipart.NewReader(body, boundary)}
+	done = func() {
+		u.close()
+		body.release()
+	}
+	failed = within(w, limits.UploadTime, u.read)
+	if failed == nil {
+		body.pacer.stop()
+	}
+	return u.params, done, failed
+}
+
+func hasAny(h http.Header, names []string) bool {
+	for _, name := range names {
+		if h.Get(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// A pacer sets the read deadline of a connection while a body arrives: Limits.UploadPace
+// for each paceStep bytes or the rest, and Limits.UploadTime for all of it.
+type pacer struct {
+	control *http.ResponseController
+	every   time.Duration // negative: no pace
+	end     time.Time     // of the whole body; zero: none
+	next    int           // byte from which the deadline moves
+}
+
+func newPacer(w http.ResponseWriter, l Limits) *pacer {
+	p := &pacer{control: http.NewResponseController(w), every: l.UploadPace}
+	if l.UploadTime >= 0 {
+		p.end = time.Now().Add(l.UploadTime)
+	}
+	return p
+}
+
+// before moves the deadline if another step of the body has arrived. Call it before a read.
+func (p *pacer) before(read int) {
+	if p.every < 0 || read < p.next {
+		return
+	}
+	p.next = read + paceStep
+	at := time.Now().Add(p.every)
+	if !p.end.IsZero() && p.end.Before(at) {
+		at = p.end
+	}
+	_ = p.control.SetReadDeadline(at) // a connection without deadlines is a test's
+}
+
+// stop removes the deadline.
+func (p *pacer) stop() {
+	if p.every >= 0 {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+}
+
+// What ends the reading of a body.
+var (
+	errTooLong  = errors.New("the body is too long")
+	errLongHead = errors.New("the headers of a part are too long")
+	errNoRoom   = errors.New("the uploads have no room for the body")
+)
+
+// capped reads so many bytes, then fails; a negative limit is none. The headers
+// of a part are kept in memory, so they have an end of their own. What arrives is taken
+// from a budget, and stays taken until release.
+type capped struct {
+	io.Reader
+	limit   int
+	read    int
+	headEnd int // where read must not come before a part has begun; negative if that is not waited for
+
+	budget   *ByteBudget
+	key      string
+	reserved int // bytes
+	pacer    *pacer
+	failed   error // of the first read that failed, but io.EOF
+}
+
+// reserve takes a step from the budget if n bytes do not fit into what is taken. It
+// reports false if the budget, or the caller's share of it, has no room.
+func (c *capped) reserve(n int) bool {
+	for c.reserved < n {
+		if !c.budget.Take(c.key, uploadStep) {
+			return false
+		}
+		c.reserved += uploadStep
+	}
+	return true
+}
+
+func (c *capped) release() { c.budget.Give(c.key, c.reserved) }
+
+func (c *capped) Read(p []byte) (int, error) {
+	c.pacer.before(c.read)
+	n, err := c.Reader.Read(p)
+	c.read += n
+	switch {
+	case Exceeds(c.read, c.limit):
+		n, err = 0, errTooLong
+	case Exceeds(c.read, c.headEnd):
+		n, err = 0, errLongHead
+	case !c.reserve(c.read):
+		n, err = 0, errNoRoom
+	}
+	if c.failed == nil && !errors.Is(err, io.EOF) {
+		c.failed = err
+	}
+	return n, err
+}
+
+// upload is a multipart request that is being read.
+type upload struct {
+	server *Server
+	held   *Memory
+	body   *capped
+	parts  *multipart.Reader // of body
+	params *graphql.RawParams
+	places map[string][]string // of each file, by the name of its part
+	to     *os.File            // the files, one after another: a request has one descriptor open
+	size   int64               // of to
+}
+
+func (u *upload) read() *failure {
+	text, failed := u.field("operations", u.server.cfg.Limits.Body)
+	if failed != nil {
+		return failed
+	}
+	if u.params, failed = u.server.decode(text); failed != nil {
+		return failed
+	}
+	if text, failed = u.field("map", maxMap); failed != nil {
+		return failed
+	}
+	if failed = u.server.modest(text, 0); failed != nil {
+		return failed
+	}
+	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
+		return badRequest("The part map is not an object of lists of paths.")
+	}
+	if Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {
+		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
+	}
+	for len(u.places) > 0 {
+		if failed = u.file(); failed != nil {
+			return failed
+		}
+	}
+	// The server waits for what is left before it answers: within this time.
+	if _, err := io.Copy(io.Discard, u.body); err != nil {
+		return u.broken(err)
+	}
+	return nil
+}
+
+// next is the next part.
+func (u *upload) next() (*multipart.Part, error) {
+	u.body.headEnd = u.body.read + maxHead
+	defer func() { u.body.headEnd = -1 }()
+	return u.parts.NextRawPart()
+}
+
+// field reads the next part, which must have the given name.
+func (u *upload) field(name string, limit int) ([]byte, *failure) {
+	part, err := u.next()
+	if err != nil {
+		return nil, u.broken(err)
+	}
+	if part.FormName() != name {
+		return nil, badRequest("The parts are operations, map and the files, in this order.")
+	}
+	if _, attributes, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err == nil && !jsonbody.IsUTF8(attributes["charset"]) {
+		return nil, otherCharset(attributes["charset"])
+	}
+	text, failed := readAll(atMost(part, -1, limit), limit, u.held, nil)
+	if failed != nil && failed.status == http.StatusBadRequest {
+		return nil, u.broken(io.ErrUnexpectedEOF)
+	}
+	return jsonbody.TrimBOM(text), failed
+}
+
+// broken says why the parts end here.
+func (u *upload) broken(err error) *failure {
+	if u.body.failed != nil {
+		err = u.body.failed // the parser of headers reports a syntax error instead
+	}
+	switch {
+	case errors.Is(err, errTooLong):
+		return tooLong(u.server.cfg.Limits.UploadBody)
+	case errors.Is(err, errNoRoom):
+		return noMemory()
+	case errors.Is(err, errLongHead):
+		return badRequest("A part has headers longer than %d bytes.", maxHead)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return unread(err)
+	}
+	return badRequest("The multipart request has not all its parts.")
+}
+
+// file takes the next part as a file and puts it where the map says.
+func (u *upload) file() *failure {
+	part, err := u.next()
+	if err != nil {
+		return u.broken(err)
+	}
+	places, known := u.places[part.FormName()]
+	if !known {
+		return badRequest("The request has a part that map does not name.")
+	}
+	delete(u.places, part.FormName())
+	if len(places) == 0 || len(places) > maxPaths {
+		return badRequest("A file is put into 1 to %d places.", maxPaths)
+	}
+	if u.to == nil {
+		if u.to, err = os.CreateTemp("", "upload-*"); err != nil {
+			return u.noDisk(err)
+		}
+	}
+	begin := u.size
+	size, err := io.Copy(u.to, part)
+	u.size += size
+	if err != nil {
+		if _, onDisk := errors.AsType[*os.PathError](err); onDisk {
+			return u.noDisk(err)
+		}
+		return u.broken(err)
+	}
+	for _, path := range places {
+		one := graphql.Upload{
+			File: io.NewSectionReader(u.to, begin, size), Filename: Truncate(part.FileName()), Size: size, ContentType: Truncate(part.Header.Get("Content-Type")),
+		}
+		if !put(u.params.Variables, path, one) {
+			return badRequest("The part map names a place that is not a null in the variables.")
+		}
+	}
+	return nil
+}
+
+// noDisk is a fault of ours.
+func (u *upload) noDisk(err error) *failure {
+	u.server.log.Error("an upload could not be kept", "err", err)
+	return fail(http.StatusInternalServerError, Internal, "The file could not be kept.")
+}
+
+// close removes the files.
+func (u *upload) close() {
+	if u.to == nil {
+		return
+	}
+	_ = u.to.Close()
+	if err := os.Remove(u.to.Name()); err != nil {
+		u.server.log.Warn("an upload was not removed", "err", err)
+	}
+}
+
+// put puts a file into the variables, at a path like "variables.input.images.0".
+// It must lead to a null: a file takes the place of nothing else.
+func put(variables map[string]any, path string, file graphql.Upload) bool {
+	steps := strings.Split(path, ".")
+	if len(steps) < 2 || len(steps) > 16 || steps[0] != "variables" {
+		return false
+	}
+	var at any = variables
+	for i, step := range steps[1:] {
+		last := i == len(steps)-2
+		switch in := at.(type) {
+		case map[string]any:
+			value, there := in[step]
+			if last && there && value == nil {
+				in[step] = file
+				return true
+			}
+			at = value
+		case []any:
+			n, err := json.Number(step).Int64()
+			if err != nil || n < 0 || n >= int64(len(in)) {
+				return false
+			}
+			if last && in[n] == nil {
+				in[n] = file
+				return true
+			}
+			at = in[n]
+		default:
+			return false
+		}
+	}
+	return false
+}

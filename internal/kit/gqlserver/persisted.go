@@ -1,0 +1,82 @@
+package gqlserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Automatic persisted queries, as Apollo's clients and urql send them: a client
+// names its query by a hash, and sends the text when nobody knows that.
+
+// isSHA256 says whether a text is one in hexadecimal digits.
+func isSHA256(text string) bool {
+	if len(text) != hex.EncodedLen(sha256.Size) {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if hexDigit(c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// named puts in the text of a query that the client only names, and checks the
+// name of one that it sends with its text.
+func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
+	hash, err := persistedHash(params.Extensions)
+	if err != nil || hash == "" {
+		return err
+	}
+	if params.Query == "" {
+		text, known := d.textOf(hash)
+		d.metrics.persistedQuery(known)
+		if !known {
+			return Errorf(PersistedQueryNotFound, "PersistedQueryNotFound")
+		}
+		params.Query = text
+		return nil
+	}
+	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
+		return Errorf(BadRequest, "The hash of the persisted query is not that of the query.")
+	}
+	return nil
+}
+
+// textOf is the text that goes by a hash.
+func (d *documents) textOf(hash string) (text string, known bool) {
+	if text, known = d.trusted.texts[hash]; known {
+		return text, true
+	}
+	return d.persisted.GetIfPresent(hash)
+}
+
+// persistedHash is the hash that a request names its query by, "" for none.
+func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
+	if extensions["persistedQuery"] == nil {
+		return "", nil
+	}
+	fields, _ := extensions["persistedQuery"].(map[string]any)
+	hash, _ := fields["sha256Hash"].(string)
+	if !isSHA256(hash) {
+		return "", Errorf(BadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
+	}
+	return strings.ToLower(hash), nil
+}
+
+// persist keeps a query under its hash, last of all: what is refused drives out
+// nothing.
+func (d *documents) persist(oc *graphql.OperationContext) *gqlerror.Error {
+	hash, err := persistedHash(oc.Extensions)
+	if err != nil || hash == "" {
+		return err
+	}
+	if _, known := d.textOf(hash); !known {
+		d.persisted.Set(strings.Clone(hash), oc.RawQuery)
+	}
+	return nil
+}

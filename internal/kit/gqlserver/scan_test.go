@@ -1,0 +1,169 @@
+package gqlserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
+)
+
+// referenceDecode is what decode does, by package encoding/json: it goes over a request
+// five times.
+func (d *Server) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
+	text = jsonbody.TrimBOM(text) // package json knows no byte order mark
+	if !utf8.Valid(text) {
+		return nil, badRequest("The request is not UTF-8.")
+	}
+	if err := d.modest(text, 1); err != nil {
+		return nil, err
+	}
+	fields, err := object(text)
+	if err != nil {
+		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+			return nil, fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+		}
+		return nil, badRequest("The request is not one JSON object with a query.")
+	}
+	var p graphql.RawParams
+	for _, of := range []struct {
+		name string
+		to   *string
+	}{{"query", &p.Query}, {"operationName", &p.OperationName}} {
+		if absent(fields[of.name]) {
+			continue
+		}
+		if *of.to, err = jsonString(fields[of.name]); err != nil {
+			return nil, badRequest("%s is not a string", of.name)
+		}
+	}
+	for _, of := range []struct {
+		name string
+		to   *map[string]any
+	}{{"variables", &p.Variables}, {"extensions", &p.Extensions}} {
+		if absent(fields[of.name]) {
+			continue
+		}
+		if err = strictJSON(fields[of.name], of.to); err != nil {
+			return nil, badRequest("%s is not an object", of.name)
+		}
+	}
+	return &p, nil
+}
+
+// sameDecoded compares what decode does with a text to the reference.
+func sameDecoded(t *testing.T, d *Server, text []byte) {
+	t.Helper()
+	want, refused := d.referenceDecode(text)
+	mine := bytes.Clone(text)
+	got, failed := d.decode(mine)
+	for i := range mine { // nothing of it may have been kept
+		mine[i] = 0xff
+	}
+	switch {
+	case refused == nil && failed == nil:
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-encoding/json +ours)\n%s", text, diff)
+		}
+	case refused == nil || failed == nil:
+		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
+	case refused.status != failed.status || Of(refused.Error) != Of(failed.Error) || refused.Message != failed.Message:
+		t.Errorf("%q: encoding/json says %d %v, ours %d %v", text, refused.status, refused, failed.status, failed)
+	}
+}
+
+// requestTexts are texts with something to get wrong in each.
+func requestTexts() []string {
+	texts := []string{
+		"", " ", "null", "0", `"x"`, "[]", ` [ {"query":"{ sum }"} ]`, "{}", " { } ", "{}{}", "{} x", "\ufeff{}", "{", `{"`, `{"query`, `{"query"`, `{"query":`, `{"query":"`,
+		`{"query":"{ sum }"`, `{"query":"{ sum }",}`, `{,}`, `{"query" "x"}`, `{"query":"x" "operationName":"y"}`, `{query:"x"}`, `{'query':"x"}`, `{"query":"x"}//`,
+		`{"query":"{ sum }","variables":{"a":[1,2.5e9,null,{"b":"\u0000"}]},"extensions":{},"operationName":"A"}`,
+		`{"query":1}`, `{"query":true}`, `{"query":{}}`, `{"query":[]}`, `{"query":null,"operationName":null,"variables":null,"extensions":null}`,
+		`{"operationName":1}`, `{"variables":"{}"}`, `{"variables":[]}`, `{"variables":1}`, `{"extensions":false}`, `{"extensions":{"persistedQuery":{"version":1}}}`,
+		`{"QUERY":"{ sum }","query":null}`, `{"query":"a","query":"b"}`, `{"query":"a","query":null}`, `{"query":1,"query":"b"}`, `{"query":"b","query":1}`,
+		`{"variables":{"a":1},"variables":{"b":2}}`, `{"variables":{"a":{"x":1},"a":{"y":2}}}`, `{"variables":{"a":1,"a":null}}`, `{"variables":{},"variables":null}`,
+		`{"qu\u0065ry":"x"}`, `{"\u0071\u0075\u0065\u0072\u0079":"x","operat\u0069onNam\u0065":"y","v\u0061riables":{"\u0061":"\ud83d\ude00"}}`, `{"query\u0000":"x"}`,
+		`{"unknown":{"a":[1,{"b":tru}]},"query":"x"}`, `{"unknown":{"a":[1,{"b":true}]},"query":"x"}`, `{"` + strings.Repeat("q", 200) + `":1}`,
+		"{\"query\":\"\xff\"}", "{\"query\":\"\xed\xa0\x80\"}", "{\"x\xff\":1}", "\xff{}", "{\"query\":\"a\x1fb\"}", "{\"query\":\"a\x7fb\"}", "{\"query\":\"a\nb\"}", "{\"query\":\"\xff",
+		"{\r\n\t \"query\"\r\n\t :\r\n\t \"x\"\r\n\t ,\"variables\" : { \"a\" : [ 1 , 2 , [ ] , { } ] , \"b\" : { \"c\" : -0.5E-7 } }\r\n\t }\r\n\t ", "{\"query\":\"x\"\v}", "{\"query\":\"x\"\u00a0}",
+		`{"variables":{"":""}}`, `{"variables":{"a":"\/\b\f\n\r\t\\\""}}`,
+	}
+	for _, s := range []string{
+		`\x`, `\`, `\u`, `\u12`, `\u123`, `\u123g`, `\uABCD`, `\uabcd`, `\u00E9`, `\ud83d\ude00`, `\uD83D\uDE00`, `\ud83d`, `\ude00`, `\ud83d\ud83d\ude00`, `\ud83dx`, `\ud83d\n`,
+		`\ud83d\u0041`, `\ude00\ud83d`, `\ufffd`, `\uffff`, `\ud83d\ufffd`, `Ω\n😀`, `\\u0041`, `\"`, `\\`, `\'`, `\ud83d\ude0`, `\udbff\udfff`, `\ud83d\\ude00`,
+	} {
+		texts = append(texts, `{"query":"`+s+`"}`, `{"query":"a`+s+`b"}`, `{"variables":{"a":"`+s+`"}}`, `{"variables":{"`+s+`":0}}`, `{"`+s+`":0}`)
+	}
+	for _, v := range []string{
+		"0", "-0", "00", "01", "-", "-01", "+1", ".5", "1.", "1.5", "1.e5", "1e", "1e+", "1e+5", "1E-05", "1e5.5", "1e400", "123456789012345678901234567890", "1_0", "0x10", "Infinity", "NaN", "-Infinity",
+		"true", "tru", "truex", "True", "false", "falsee", "null", "nul", "nulll", "t", "f", "n", "[1,]", "[,1]", "[1 2]", "[1,2", "[", "]", "[[[[]]]]", "{,}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{1:2}`, "\x00", "undefined", "1 ", "\"",
+	} {
+		texts = append(texts, `{"variables":{"a":`+v+`}}`, `{"x":`+v+`}`, `{"variables":`+v+`}`, v)
+	}
+	for _, n := range []int{11, 12, 13, 14} {
+		texts = append(texts, `{"variables":`+strings.Repeat(`{"a":`, n)+"1"+strings.Repeat("}", n)+"}", `{"x":`+strings.Repeat("[", n)+strings.Repeat("]", n)+"}")
+	}
+	for _, n := range []int{1990, 2010, 2013, 2014, 2015, 2016, 2017, 2030} {
+		texts = append(texts, `{"variables":{"a":[`+strings.Repeat("1,", n-1)+"1]}}", `{"x":[`+strings.Repeat("[],", n/2)+"1]}", `{`+strings.Repeat(`"a":1,`, n)+`"b":1}`)
+	}
+	return texts
+}
+
+func TestARequestIsReadAsPackageJSONReadsIt(t *testing.T) {
+	for name, limits := range map[string]Limits{"usual limits": Limits{}.orDefaults(), "no limits": {VariableDepth: -1, VariableNodes: -1}, "strict limits": {VariableDepth: 1, VariableNodes: 1}} {
+		t.Run(name, func(t *testing.T) {
+			d := &Server{cfg: Config{Limits: limits}, texts: newTexts()}
+			d.texts.keep("x")
+			d.texts.keep("Ω\n😀")
+			for _, text := range requestTexts() {
+				sameDecoded(t, d, []byte(text))
+				for end := range text { // also what broke off anywhere
+					if end < 300 {
+						sameDecoded(t, d, []byte(text[:end]))
+					}
+				}
+			}
+			for _, n := range []int{9_999, 10_000, 10_001} {
+				sameDecoded(t, d, fmt.Appendf(nil, `{"x":%s%s}`, strings.Repeat("[", n-1), strings.Repeat("]", n-1)))
+			}
+		})
+	}
+}
+
+func FuzzDecodeAsJSON(f *testing.F) {
+	for _, text := range requestTexts() {
+		f.Add([]byte(text))
+	}
+	usual := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
+	free := &Server{cfg: Config{Limits: Limits{VariableDepth: -1, VariableNodes: -1}}}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		sameDecoded(t, usual, text)
+		sameDecoded(t, free, text)
+		asMember, _ := json.Marshal(string(text)) // each text also as what stands in a request
+		sameDecoded(t, usual, fmt.Appendf(nil, `{"query":%s,"variables":%s}`, asMember, text))
+	})
+}
+
+func TestAKnownQueryIsNotCopied(t *testing.T) {
+	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
+	text := "query Q($a: Int) {\n  hello \"Ω\"\n" + strings.Repeat("# something more\n", 100) + "}"
+	d.texts.keep(text)
+	d.texts.keep("Q")
+	body := []byte(strings.TrimSuffix(query(text), "}") + `,"operationName":"Q"}`)
+	allocated := testing.AllocsPerRun(100, func() {
+		params, failed := d.decode(body)
+		if failed != nil || params.Query != text || params.OperationName != "Q" {
+			t.Fatalf("got %+v, %v", params, failed)
+		}
+	})
+	if allocated > 1 {
+		t.Errorf("it took %v allocations, and only the request itself should be one", allocated)
+	}
+}

@@ -1,0 +1,305 @@
+package gqlserver
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/core"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+// Compression asks the writer below it whether it can flush by its type alone.
+func TestAnEventStreamFlushesBehindTheServersOtherHandlers(t *testing.T) {
+	schema, log := gqltest.New(), slog.New(slog.DiscardHandler)
+	d, err := New(schema.Executable(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(observe.HTTP(d, prometheus.NewRegistry(), observe.RequestLog{Log: log}))
+	defer server.Close()
+	for _, encoding := range []string{"gzip", "identity", ""} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(query("subscription { ticks { text } }")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", mediaJSON)
+		r.Header.Set("Accept", mediaStream)
+		r.Header.Set("Accept-Encoding", encoding)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatalf("%q: no headers came: %v", encoding, err)
+		}
+		eventually(t, "it runs", func() bool { return schema.Push("now") == 1 })
+		lines := bufio.NewReader(res.Body)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%q: no event came: %v", encoding, err)
+			}
+			if strings.Contains(line, `"text":"now"`) {
+				break
+			}
+		}
+		cancel()
+		_ = res.Body.Close()
+		eventually(t, "it has ended", func() bool { return schema.Subscriptions() == 0 })
+	}
+}
+
+// Who does not read holds what is counted, and nobody else up: answers that wait
+// to be written count as memory and no more as running.
+func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: 24 * mb}}) // a caller has 6 MB, an answer twice its length
+	body := query("{ big(bytes: 2000000) }")
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	release := make(chan struct{})
+	defer close(release)
+	status := make(chan int, 10)
+	for range 10 {
+		asked.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", mediaJSON)
+			r.Header.Set("Authorization", "Bearer ann")
+			r.Header.Set("Accept-Encoding", "identity")
+			res, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			status <- res.StatusCode
+			<-release
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		})
+	}
+	got := map[int]int{}
+	for range 10 {
+		got[<-status]++
+	}
+	if got[http.StatusOK] < 1 || got[http.StatusServiceUnavailable] < 1 || got[http.StatusOK]+got[http.StatusServiceUnavailable] != 10 {
+		t.Errorf("statuses %v", got)
+	}
+	if n := testutil.ToFloat64(s.server.metrics.points); n != 0 {
+		t.Errorf("%v points run while answers are written", n)
+	}
+	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer bob"})
+	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+}
+
+// gqlgen takes questions about the schema to be free.
+func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
+	s := openHouse(t, Config{Introspection: true})
+	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	res, text := s.ask(t, "POST", "/", query(introspectionQuery), modern)
+	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	whole := strings.Replace(introspectionQuery, "query Introspection", "fragment All on Query", 1)
+	for _, tt := range []struct {
+		name, document string
+		want           want
+	}{
+		{"the whole, once", "{ ...All } " + whole, want{200, mediaGraphQL, "*", nil, nil}},
+		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
+		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, mediaGraphQL, "*", nil, nil}},
+		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, mediaGraphQL, "*", nil, nil}},
+		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
+			tt.want.check(t, res, text)
+		})
+	}
+}
+
+func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
+	s := openStreams(t, Config{Limits: Limits{Memory: 40 * kb}}) // an event of 10 KB takes more than a quarter
+	rest := s.stream(t, posted("subscription { flood }"), "").rest()
+	if !strings.Contains(rest, Unavailable) || !strings.HasSuffix(rest, completeEvent) {
+		t.Errorf("got %q", rest)
+	}
+	wantUnused(t, s.server.memory)
+}
+
+func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: 500 * time.Millisecond}})
+	as := func(user, document string) (*reply, []byte) {
+		return s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+	}
+	fine := want{200, mediaJSON, `{"sum":0}`, nil, nil}
+	res, text := as("ann", "{ sum }")
+	fine.check(t, res, text)
+	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1) // one is being read
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, text = as("ann", "{ sum } # new")
+	want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	res, text = as("ann", "{ sum }") // it is known
+	fine.check(t, res, text)
+	res, text = as("bob", "{ sum } # newer")
+	fine.check(t, res, text)
+	leave()
+	res, text = as("ann", "{ sum } # new")
+	fine.check(t, res, text)
+}
+
+func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
+	s := openHouse(t, Config{})
+	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": mediaJSON})
+	want{200, mediaJSON, "-", []string{DocumentTooLarge}, nil}.check(t, res, text)
+}
+
+func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
+	s := openHouse(t, Config{Introspection: true})
+	for document, least := range map[string]int{introspectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
+		op, refused := s.server.start(t.Context(), caller{key: "a"}, &graphql.RawParams{Query: document})
+		if refused != nil {
+			t.Fatal(refused.Errors)
+		}
+		if points := op.points.whole; points < least || least == 1 && points != 1 {
+			t.Errorf("%.20s… takes %d points", document, points)
+		}
+		op.close()
+	}
+}
+
+// The text of a GET is a piece of its whole URL, which a cache must not keep.
+func TestACacheKeepsNothingOfARequestButItsDocument(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{AnonymousRate: -1}})
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const requests, padding = 2000, 14_000
+	before := heap()
+	for i := range requests {
+		target := fmt.Sprintf("/?query={a%d:__typename}&x=%s", i, strings.Repeat("x", padding))
+		w := httptest.NewRecorder()
+		s.server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > requests*padding/2 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	if n := s.server.docs.valid.EstimatedSize(); n < requests/2 {
+		t.Errorf("only %d documents are kept", n)
+	}
+}
+
+func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{Memory: 800 * kb}})
+	text := "{ sum #" + strings.Repeat("x", 3000) + "\n}"
+	hash := sha256.Sum256([]byte(text))
+	named := hex.EncodeToString(hash[:])
+	s.server.docs.persisted.Set(named, text)
+	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
+	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
+	want{503, mediaJSON, "-", []string{Unavailable}, nil}.check(t, res, answer)
+	wantUnused(t, s.server.memory)
+}
+
+func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
+	text := "fragment F on Query {" + numbered(2400, " n%d") + " } {" + strings.Repeat(" a{...F}", 510) + " }"
+	doc, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, refused := measure(doc, Limits{}.orDefaults(), true)
+	runtime.ReadMemStats(&after)
+	if refused == nil || Of(refused) != DocumentTooLarge {
+		t.Errorf("got %v", refused)
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*mb {
+		t.Errorf("it took %d bytes", bytes)
+	}
+}
+
+func TestASubscriptionKeepsNoMemoryOfItsRequest(t *testing.T) {
+	s := openStreams(t, Config{})
+	e := s.stream(t, posted("subscription { ticks { text } } #"+strings.Repeat("x", 60_000)), "")
+	eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
+	if n := taken(s.server.memory); n > 40_000 { // of its document
+		t.Errorf("%d bytes are held", n)
+	}
+	e.gone()
+}
+
+func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{Memory: 4 * mb}})
+	body := func(kind string) string {
+		document := kind + `($n: String!) {` + numbered(5, ` a%d: `+map[string]string{"query": "hello(name: $n)", "mutation": "setName(name: $n)"}[kind]) + ` }`
+		return `{"query":"` + document + `","variables":{"n":"` + strings.Repeat("n", 3000) + `"}}`
+	}
+	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	for _, kind := range []string{"query", "mutation"} { // so that their documents are known
+		res, text := s.ask(t, "POST", "/", body(kind), modern)
+		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	}
+	for _, other := range []string{"a", "b", "c", "d"} {
+		if !s.server.memory.Take(other, mb) {
+			t.Fatal("the memory cannot be taken")
+		}
+	}
+	res, text := s.ask(t, "POST", "/", body("query"), modern)
+	want{503, mediaGraphQL, "-", []string{Unavailable}, nil}.check(t, res, text)
+	res, text = s.ask(t, "POST", "/", body("mutation"), modern)
+	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+}
+
+func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: patience}})
+	var reads atomic.Int32
+	s.server.docs.rules = append(s.server.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
+	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(user string) {
+		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	}
+	var waiting sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() { as("ann") })
+	}
+	eventually(t, "they wait", func() bool {
+		return testutil.ToFloat64(s.server.metrics.documents[false]) == 5
+	})
+	as("bob")
+	leave()
+	waiting.Wait()
+	if n := reads.Load(); n != 1 {
+		t.Errorf("it was read %d times", n)
+	}
+}

@@ -1,0 +1,440 @@
+package gqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// Event streams as the protocol "GraphQL over Server-Sent Events" has them, in
+// its mode of distinct connections: an event "next" for each response, and
+// "complete" at the end.
+
+// stream serves a subscription until it ends, the client goes or the server
+// stops.
+func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accepted, op *operation) {
+	leave, failed := t.seat(op)
+	if failed != nil {
+		t.refuse(w, r, failed.status, failed.Error)
+		return
+	}
+	defer leave()
+	if last := r.Header.Get("Last-Event-ID"); len(last) <= maxEventID {
+		op.lastEvent = last
+	}
+	if refused := op.run(); refused != nil {
+		t.answerRefused(w, as, refused)
+		return
+	}
+	t.metrics.streams.Inc()
+	defer t.metrics.streams.Dec()
+	s := newEventStream(t.Server, w)
+	defer t.holders.add(op.caller.admission.Session, s)()
+	token := bearer(r.Header.Get("Authorization"))
+	s.open()
+	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
+		s.follow(r.Context(), token, op, source)
+		return
+	}
+	responses := make(chan *graphql.Response)
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		defer close(responses)
+		for res := op.next(); res != nil; res = op.next() {
+			select {
+			case responses <- res:
+			case <-op.ctx.Done():
+				return
+			}
+		}
+	})
+	defer pump.Wait()
+	defer op.cancel(nil)
+	s.run(r.Context(), token, op, responses)
+}
+
+const maxEventID = 1 * kb // of what a client saw last
+
+// streamOne sends one response as a stream of its own.
+func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
+	s := newEventStream(t.Server, w)
+	s.open()
+	if res != nil {
+		s.next(res)
+	}
+	s.complete()
+}
+
+// seat counts a stream among the caller's. The oldest of a user gives way to
+// the newest.
+func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
+	c := op.caller
+	leaveAddress, ok := t.perAddress.Acquire(c.network)
+	if !ok {
+		return nil, &failure{http.StatusTooManyRequests, tooManyOpen()}
+	}
+	leaveOpen, ok := t.streams.enter(op.cancel)
+	if !ok {
+		leaveAddress()
+		return nil, &failure{http.StatusServiceUnavailable, RetryLater(Unavailable, "The server is stopping.", time.Second)}
+	}
+	leaveUser := func() {}
+	if user := c.admission.User; user != "" {
+		leaveUser = t.perUser.Acquire(user, func() { op.cancel(errReplaced) })
+	}
+	return func() { leaveUser(); leaveOpen(); leaveAddress() }, nil
+}
+
+// An eventStream writes events. All its methods belong to one goroutine, but those of a
+// [sink] and a [sessionConn].
+type eventStream struct {
+	*Server
+	w       http.ResponseWriter
+	control *http.ResponseController
+	failed  error
+	look    chan struct{} // has something in it when the session is to be looked at
+	member  *subscriber   // whom a source tells, nil for none
+	shared  eventQueue
+}
+
+func newEventStream(d *Server, w http.ResponseWriter) *eventStream {
+	return &eventStream{
+		Server: d, w: w, control: http.NewResponseController(w), look: make(chan struct{}, 1),
+		shared: eventQueue{wake: make(chan struct{}, 1)},
+	}
+}
+
+func (s *eventStream) open() {
+	h := s.w.Header()
+	h.Set("Content-Type", mediaStream+"; charset=utf-8")
+	h.Set("Cache-Control", "no-cache, no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep events until it has a page of them
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept")
+	s.w.WriteHeader(http.StatusOK)
+	s.send(":\n\n") // the headers go out at once
+}
+
+// run writes what comes until it ends.
+func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
+	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.Jitter(s.cfg.Limits.Recheck))
+	defer alive.Stop()
+	defer recheck.Stop()
+	age := time.NewTimer(positive(clock.Jitter(s.cfg.Limits.SocketAge)))
+	defer age.Stop()
+	for s.failed == nil {
+		select {
+		case res, ok := <-responses:
+			if !ok || op.evicted() { // what it then says is only that
+				s.end(ctx, op)
+				return
+			}
+			if !s.event(op, res) {
+				return
+			}
+		case <-alive.C:
+			s.send(":\n\n")
+		case <-recheck.C:
+			if s.signedOut(ctx, op.caller, token) {
+				return
+			}
+		case <-s.look:
+			if s.signedOut(ctx, op.caller, token) {
+				return
+			}
+		case <-s.shared.wake:
+			if s.flush(op) {
+				return
+			}
+		case <-age.C:
+			return // without "complete", so that the client comes again
+		case <-op.ctx.Done():
+			s.end(ctx, op)
+			return
+		}
+	}
+}
+
+// event writes a response of a subscription, if there is memory for it; else the
+// stream is over.
+func (s *eventStream) event(op *operation, res *graphql.Response) bool {
+	answer := s.memoryOf(op.caller)
+	defer answer.Release()
+	if !takeAnswer(answer, op, res) {
+		s.fail(NoMemory())
+		return false
+	}
+	s.next(res)
+	return true
+}
+
+// signedOut looks whether the session of a stream is over, and says so to its client.
+func (s *eventStream) signedOut(ctx context.Context, c caller, token string) bool {
+	if token == "" {
+		return false
+	}
+	who, _ := s.lookUpToken(ctx, c, token)
+	if now := who.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
+		return false
+	}
+	s.fail(Errorf(Unauthenticated, "The session has ended."))
+	return true
+}
+
+// lookAgain implements [sessionConn].
+func (s *eventStream) lookAgain() { raise(s.look) }
+
+// fail ends a stream with an error.
+func (s *eventStream) fail(err *gqlerror.Error) {
+	s.next(&graphql.Response{Errors: gqlerror.List{err}})
+	s.complete()
+}
+
+// end says why a stream is over. A server that stops says nothing: its clients
+// come again when a stream breaks off.
+func (s *eventStream) end(ctx context.Context, op *operation) {
+	switch reason := op.cause(); {
+	case ctx.Err() != nil: // the client is gone
+	case reason == nil:
+		s.complete()
+	case errors.Is(reason, errReplaced):
+		s.fail(Errorf(RateLimited, "A newer stream of this user took its place."))
+	}
+}
+
+func (s *eventStream) next(res *graphql.Response) {
+	event := appendResponse([]byte("event: next\ndata: "), res)
+	for i := len("event: next\n"); i < len(event); i++ {
+		if event[i] == '\n' { // in JSON that is blank space; here it would end the line
+			event[i] = ' '
+		}
+	}
+	s.sendBytes(append(event, "\n\n"...))
+}
+
+// complete has a line of data, though there is none: without it an EventSource
+// never sees the event.
+func (s *eventStream) complete() { s.send("event: complete\ndata:\n\n") }
+
+func (s *eventStream) send(text string) { s.sendBytes([]byte(text)) }
+
+func (s *eventStream) sendBytes(text []byte) {
+	if s.failed != nil {
+		return
+	}
+	s.deadline(s.w, len(text))
+	if _, s.failed = s.w.Write(text); s.failed == nil {
+		s.failed = s.control.Flush()
+	}
+}
+
+// ticker ticks every d, or never if d is negative.
+func ticker(d time.Duration) *time.Ticker { return time.NewTicker(positive(d)) }
+
+// positive is d, or so long that it never comes if d is negative.
+func positive(d time.Duration) time.Duration {
+	if d <= 0 {
+		return never
+	}
+	return d
+}
+
+// Why a subscription was ended from outside.
+var (
+	errReplaced = errors.New("a newer stream of the user took its place")
+	errStopping = errors.New("the server stops")
+)
+
+// evicted reports whether a stream's operation was ended from outside.
+func (op *operation) evicted() bool {
+	return errors.Is(op.cause(), errStopping) || errors.Is(op.cause(), errReplaced)
+}
+
+// streams are the event streams that are open. They are safe for concurrent use.
+type streams struct {
+	mu     sync.Mutex
+	open   map[int]context.CancelCauseFunc
+	last   int
+	closed bool
+	gone   chan struct{} // closed when the last stream is gone after close
+}
+
+func newStreams() *streams {
+	return &streams{open: map[int]context.CancelCauseFunc{}, gone: make(chan struct{})}
+}
+
+// enter takes in a stream; ok is false if the server stops.
+func (s *streams) enter(cancel context.CancelCauseFunc) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	s.last++
+	id := s.last
+	s.open[id] = cancel
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, id)
+		s.tell()
+	}), true
+}
+
+// tell wakes close when there is nothing left to wait for.
+func (s *streams) tell() {
+	if s.closed && len(s.open) == 0 {
+		close(s.gone)
+	}
+}
+
+// close ends all streams in the order of the map, which is random, spread over
+// the given time, and waits for them.
+func (s *streams) close(ctx context.Context, over time.Duration) error {
+	s.mu.Lock()
+	cancels := slices.Collect(maps.Values(s.open))
+	if !s.closed {
+		s.closed = true
+		s.tell()
+	}
+	s.mu.Unlock()
+	for i, cancel := range cancels {
+		if i > 0 && clock.Sleep(ctx, spread(over, len(cancels))) != nil {
+			break
+		}
+		cancel(errStopping)
+	}
+	for _, cancel := range cancels { // those that the end of ctx left
+		cancel(errStopping)
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("end event streams: %w", ctx.Err())
+	}
+}
+
+// An eventQueue is what waits for the goroutine of a stream that is told what others are
+// told too.
+type eventQueue struct {
+	wake chan struct{} // has something in it when something waits
+
+	mu      sync.Mutex
+	events  []byte
+	spare   []byte
+	refused bool // something, since all was written
+	drains  uint64
+	ended   bool // after what waits
+	why     error
+}
+
+const maxEvents = 256 * kb // that wait for a stream
+
+// follow serves a subscription whose source tells many the same.
+func (s *eventStream) follow(ctx context.Context, token string, op *operation, source broadcast.Source) {
+	m := s.broadcasts.join(ctx, op, s)
+	defer m.close()
+	s.member = m
+	defer op.cancel(nil)
+	op.responses = nil // it is the pipe that executes
+	if err := m.follow(source); err != nil {
+		s.fail(s.present(ctx, err))
+		return
+	}
+	s.run(ctx, token, op, nil)
+}
+
+// flush writes what waits. It returns true at the end.
+func (s *eventStream) flush(op *operation) (over bool) {
+	q := &s.shared
+	q.mu.Lock()
+	events := q.events
+	q.events, q.spare = q.spare[:0], nil
+	q.mu.Unlock()
+	if len(events) > 0 {
+		s.sendBytes(events)
+	}
+	q.mu.Lock()
+	if q.spare = events[:0]; cap(events) > maxEvents/4 {
+		q.spare = nil // few are ever that far behind
+	}
+	drained := q.refused && len(q.events) == 0
+	if drained {
+		q.refused = false
+		q.drains++
+	}
+	over = q.ended && len(q.events) == 0
+	q.mu.Unlock()
+	switch {
+	case s.failed != nil:
+		return true
+	case over && q.why != nil:
+		s.fail(s.present(op.ctx, q.why))
+	case over:
+		s.complete()
+	case drained:
+		s.member.drained()
+	}
+	return over
+}
+
+// appendNext implements [sink].
+func (*eventStream) appendNext(out []byte, _ *subscriber, payload []byte, u *broadcast.Update) []byte {
+	out = append(out, "event: next\n"...)
+	if u.Cursor != "" && !strings.ContainsAny(u.Cursor, "\r\n\x00") {
+		out = append(append(append(out, "id: "...), u.Cursor...), '\n')
+	}
+	return append(append(append(out, "data: "...), payload...), "\n\n"...)
+}
+
+// offer implements [sink].
+func (s *eventStream) offer(events []byte) bool {
+	q := &s.shared
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.events) > 0 && len(q.events)+len(events) > maxEvents {
+		q.refused = true
+		return false
+	}
+	q.events = append(q.events, events...)
+	raise(q.wake)
+	return true
+}
+
+// drains implements [sink].
+func (s *eventStream) drains() uint64 {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	return s.shared.drains
+}
+
+// conclude implements [sink]. The stream's goroutine closes the member.
+func (s *eventStream) conclude(_ *subscriber, err error) {
+	q := &s.shared
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended, q.why = true, err
+	raise(q.wake)
+}
+
+// raise has a flag up.
+func raise(flag chan struct{}) {
+	select {
+	case flag <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,179 @@
+package gqlserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
+)
+
+// The types of messages. A client may send those of the first group.
+const (
+	messageInit      = "connection_init"
+	messageSubscribe = "subscribe"
+	messageComplete  = "complete" // the server's too
+	messagePing      = "ping"
+	messagePong      = "pong" // the server's too
+
+	messageAck   = "connection_ack"
+	messageNext  = "next"
+	messageError = "error"
+)
+
+const maxOperationID = 128 // bytes
+
+// A message is one that a client sent.
+type message struct {
+	kind    string
+	id      string          // of subscribe and complete
+	payload json.RawMessage // an object, or nil
+}
+
+// parseMessage reads a message as the protocol wants it: an object with a type
+// that a client may send, with an id where one is needed, and no payload that is
+// not an object. What else is in it does not matter. The text of an error can
+// be shown to the client.
+func parseMessage(text []byte) (message, error) {
+	if !utf8.Valid(text) {
+		return message{}, errors.New("the message is not UTF-8")
+	}
+	fields, err := object(jsonbody.TrimBOM(text))
+	if err != nil {
+		return message{}, errors.New("the message is not a JSON object")
+	}
+	var m message
+	if m.kind, err = jsonString(fields["type"]); err != nil {
+		return message{}, errors.New("the message's type is not a string")
+	}
+	switch m.kind {
+	case messageInit, messagePing, messagePong:
+	case messageSubscribe, messageComplete:
+		m.id, err = jsonString(fields["id"])
+		if err != nil || m.id == "" || len(m.id) > maxOperationID {
+			return message{}, errors.New("the message's id is not a string of 1 to 128 bytes")
+		}
+	default:
+		return message{}, errors.New("there is no such type of message for clients")
+	}
+	if m.payload = fields["payload"]; absent(m.payload) {
+		m.payload = nil
+	} else if m.payload[0] != '{' {
+		return message{}, errors.New("the message's payload is not an object")
+	}
+	return m, nil
+}
+
+// params reads the payload of subscribe.
+func (m message) params(known *interner) (*graphql.RawParams, error) {
+	found, ok := scanRequest(m.payload, math.MaxInt, math.MaxInt)
+	switch {
+	case !ok:
+		return nil, errors.New("the payload is not an object")
+	case found.query == nil:
+		return nil, errors.New("the payload has no query")
+	}
+	params, err := known.params(found)
+	if err != nil {
+		return nil, fmt.Errorf("the payload's %w", err)
+	}
+	return params, nil
+}
+
+// errCredentials is returned for credentials that are there and cannot be used.
+var errCredentials = errors.New("the payload has credentials that are no Bearer token")
+
+// credentials returns the token in the payload of connection_init, "" for none.
+// Clients write it in several ways: as "authorization", "authToken", "accessToken"
+// or "token", in any case, at the top or under "headers". Null and the empty
+// string are no credentials. Two different tokens, or one that is no string, are
+// [errCredentials]: a client that means to sign in must not become anonymous.
+func (m message) credentials() (token string, err error) {
+	if m.payload == nil {
+		return "", nil
+	}
+	fields, err := object(m.payload)
+	if err != nil {
+		return "", errors.New("the payload is not an object")
+	}
+	tokens, err := tokensIn(nil, fields)
+	if err != nil {
+		return "", err
+	}
+	for name, value := range fields {
+		if !strings.EqualFold(name, "headers") || isEmpty(value) {
+			continue
+		}
+		headers, err := object(value)
+		if err != nil {
+			return "", errCredentials
+		}
+		if tokens, err = tokensIn(tokens, headers); err != nil {
+			return "", err
+		}
+	}
+	for _, other := range tokens {
+		if token = tokens[0]; other != token {
+			return "", errCredentials
+		}
+	}
+	return token, nil
+}
+
+// isEmpty reports whether a JSON value is one that clients send for no headers.
+func isEmpty(value json.RawMessage) bool {
+	return absent(value) || string(value) == `""` || string(value) == "[]"
+}
+
+// tokensIn appends the tokens among fields.
+func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, error) {
+	for name, value := range fields {
+		needsScheme := false
+		switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(strings.TrimSpace(name))) {
+		case "authorization":
+			needsScheme = true
+		case "authtoken", "accesstoken", "token":
+		default:
+			continue
+		}
+		if absent(value) {
+			continue
+		}
+		text, err := jsonString(value)
+		if err != nil {
+			return nil, errCredentials
+		}
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+		case len(words) == 2 && strings.EqualFold(words[0], "Bearer"):
+			tokens = append(tokens, words[1])
+		case len(words) == 1 && !needsScheme && !strings.EqualFold(words[0], "Bearer"):
+			tokens = append(tokens, words[0])
+		default:
+			return nil, errCredentials
+		}
+	}
+	return tokens, nil
+}
+
+// frame is a message to the client. An empty id and a nil payload are left out.
+func frame(kind, id string, payload []byte) []byte {
+	b := make([]byte, 0, len(kind)+len(id)+len(payload)+48)
+	b = append(b, `{"type":"`...)
+	b = append(b, kind...)
+	b = append(b, '"')
+	if id != "" {
+		quoted, _ := json.Marshal(id) // a string cannot fail
+		b = append(append(b, `,"id":`...), quoted...)
+	}
+	if payload != nil {
+		b = append(append(b, `,"payload":`...), payload...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,316 @@
+package gqlserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"golang.org/x/time/rate"
+)
+
+// subprotocol is the one that is spoken, "GraphQL over WebSocket":
+// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md.
+const subprotocol = "graphql-transport-ws"
+
+// retryUpgrade is when somebody should come again for whom there was no place.
+const retryUpgrade = 5 * time.Second
+
+// tooManyOpen refuses one more socket, or event stream, of an address.
+func tooManyOpen() *gqlerror.Error {
+	return RetryLater(RateLimited, "Too many sockets and streams from this address.", retryUpgrade)
+}
+
+// wsServer is the WebSocket transport: it upgrades requests, and knows all
+// sockets that are open. It is safe for concurrent use.
+type wsServer struct {
+	server  *Server
+	metrics *socketMetrics
+
+	mu       sync.Mutex
+	open     map[*wsConn]struct{}
+	inside   int // open sockets, and upgrades under way
+	draining bool
+	sweepAt  int           // the number of open sockets at which garbage is collected
+	sweeping atomic.Bool   // somebody does
+	gone     chan struct{} // closed when all have gone after draining began
+}
+
+func newSockets(d *Server) *wsServer {
+	return &wsServer{
+		server:  d,
+		metrics: newSocketMetrics(d.cfg.Registerer),
+		open:    map[*wsConn]struct{}{},
+		sweepAt: sweepLeast,
+		gone:    make(chan struct{}),
+	}
+}
+
+// Do serves every request that asks for WebSocket, even one that cannot be upgraded. It
+// returns after the upgrade, so that a socket keeps neither its request nor the server's
+// goroutine.
+func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		s.server.refuse(w, r, http.StatusServiceUnavailable, RetryLater(Unavailable, "The server is stopping.", retryUpgrade))
+		return
+	}
+	var c *wsConn
+	defer func() {
+		if c == nil {
+			s.leave()
+		}
+	}()
+	if c = s.upgrade(w, r); c == nil {
+		return
+	}
+	s.add(c)
+	go func() {
+		defer s.leave()
+		defer s.remove(c)
+		c.serve()
+	}()
+}
+
+// upgrade returns nil if it answered the request with an HTTP error.
+func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
+	if !s.server.originAllowed(r) {
+		s.server.refuse(w, r, http.StatusForbidden, Errorf(CSRF, "This page's origin may not open sockets here."))
+		return nil
+	}
+	if status, err := handshake(w, r); err != nil {
+		s.server.refuse(w, r, status, err)
+		return nil
+	}
+	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
+		s.server.refuse(w, r, http.StatusBadRequest, Errorf(BadRequest, "The only sub-protocol is %s.", subprotocol))
+		return nil
+	}
+	c := newSocket(s, r)
+	leave, ok := s.server.perAddress.Acquire(c.caller.network)
+	if !ok {
+		s.server.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
+		return nil
+	}
+	hijacking := &hijackWriter{w, c}
+	conn, err := websocket.Accept(hijacking, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{subprotocol},
+		InsecureSkipVerify: true, // the origin is checked above
+		OnPingReceived:     func(context.Context, []byte) bool { return c.controlFrame() },
+		OnPongReceived:     func(context.Context, []byte) { c.controlFrame() },
+	})
+	if err != nil { // Accept has answered: it was no valid handshake
+		leave()
+		return nil
+	}
+	conn.SetReadLimit(-1) // the socket has its own
+	c.conn, c.leaveAddress = conn, leave
+	return c
+}
+
+// handshake says what is wrong with a handshake (RFC 6455, 4.2.1). What is left
+// for the library to refuse is its key.
+func handshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerror.Error) {
+	switch {
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		return http.StatusMethodNotAllowed, Errorf(MethodNotAllowed, "A WebSocket needs GET.")
+	case !r.ProtoAtLeast(1, 1), !hasToken(r.Header.Values("Connection"), "upgrade"):
+		return http.StatusBadRequest, Errorf(BadRequest, "A WebSocket needs HTTP/1.1 and Connection: Upgrade.")
+	case r.Header.Get("Sec-WebSocket-Version") != "13":
+		w.Header().Set("Sec-WebSocket-Version", "13")
+		return http.StatusUpgradeRequired, Errorf(BadRequest, "The only version of WebSocket is 13.")
+	}
+	return 0, nil
+}
+
+// Close ends every socket with 1012 (service restart), in random order over the
+// given time, and refuses new ones with 503. It returns when all are gone. When
+// ctx ends before, it drops those that are left and returns an error.
+func (s *wsServer) Close(ctx context.Context, over time.Duration) error {
+	left := s.drain()
+	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
+	pause := spread(over, len(left))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for _, c := range left {
+		select {
+		case <-timer.C:
+			c.end(websocket.StatusServiceRestart, "the server restarts")
+			timer.Reset(pause)
+		case <-s.gone:
+			return nil
+		case <-ctx.Done():
+			return s.drop(ctx)
+		}
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return s.drop(ctx)
+	}
+}
+
+// drain lets nobody in any more and returns the open sockets. Those that are
+// being upgraded end by themselves, see add.
+func (s *wsServer) drain() []*wsConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining {
+		s.draining = true
+		if s.inside == 0 {
+			close(s.gone)
+		}
+	}
+	left := make([]*wsConn, 0, len(s.open))
+	for c := range s.open {
+		left = append(left, c)
+	}
+	return left
+}
+
+// drop closes the connections that are left without another word.
+func (s *wsServer) drop(ctx context.Context) error {
+	left := s.drain()
+	for _, c := range left {
+		c.lost(statusAbnormal)
+		c.out.drop() // also when its close handshake is under way
+	}
+	return fmt.Errorf("close sockets, %d were left: %w", len(left), context.Cause(ctx))
+}
+
+// enter counts an upgrade, until leave. It returns false when no more are let in.
+func (s *wsServer) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.inside++
+	return true
+}
+
+func (s *wsServer) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inside--
+	if s.draining && s.inside == 0 {
+		close(s.gone)
+	}
+}
+
+func (s *wsServer) add(c *wsConn) {
+	s.metrics.open.Inc()
+	s.mu.Lock()
+	s.open[c] = struct{}{}
+	draining := s.draining
+	s.sweep()
+	s.mu.Unlock()
+	if draining {
+		c.end(websocket.StatusServiceRestart, "the server restarts")
+	}
+}
+
+// sweep has garbage collected when the sockets have become more by an eighth. What is made
+// for a handshake and its subscription lies between what stays of them; with as much of it
+// as there is memory in use, which Go collects at once by itself, a socket would hold on to
+// twice as much as it needs, in pages that are free for the most part. The caller holds mu.
+func (s *wsServer) sweep() {
+	if len(s.open) < s.sweepAt {
+		return
+	}
+	s.sweepAt = len(s.open) + max(len(s.open)/8, sweepLeast)
+	if s.sweeping.CompareAndSwap(false, true) {
+		go func() {
+			defer s.sweeping.Store(false)
+			runtime.GC()
+		}()
+	}
+}
+
+// sweepLeast is how many sockets more there are from one collection to the next at least.
+const sweepLeast = 250
+
+// swept has the next collection come sooner when the sockets have become fewer. The caller
+// holds mu.
+func (s *wsServer) swept() { s.sweepAt = min(s.sweepAt, 2*len(s.open)+sweepLeast) }
+
+func (s *wsServer) remove(c *wsConn) {
+	s.metrics.open.Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	s.swept()
+}
+
+// newSocket returns what is known before the upgrade.
+func newSocket(s *wsServer, r *http.Request) *wsConn {
+	ctx, cancel := context.WithCancel(s.server.keep(r.Context()))
+	c := &wsConn{
+		sockets: s,
+		server:  s.server,
+		ctx:     ctx,
+		cancel:  cancel,
+		caller:  callerOf(r.Context()),
+		header:  r.Header.Get("Authorization"),
+		tasks:   map[string]*wsOperation{},
+	}
+	if n := s.server.cfg.Limits.MessageRate; n >= 0 {
+		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
+	}
+	return c
+}
+
+// keep returns what a socket keeps of its request's context, which holds on to the request
+// and all that it came with.
+func (d *Server) keep(of context.Context) context.Context {
+	if d.cfg.CopyContext == nil {
+		return context.Background()
+	}
+	return d.cfg.CopyContext(of, context.Background())
+}
+
+// hasToken looks for a word, whatever its case, in comma-separated lists.
+func hasToken(lists []string, token string) bool {
+	for _, list := range lists {
+		for word := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(strings.TrimSpace(word), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hijackWriter hands the connection that is hijacked from it to a socket, and to
+// [websocket.Conn] what goes through the socket's sender.
+type hijackWriter struct {
+	http.ResponseWriter
+	socket *wsConn
+}
+
+func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.socket.netConn = conn
+	w.socket.out.open(w.socket, conn)
+	early, _ := buffers.Peek(buffers.Reader.Buffered()) // cannot fail
+	through := &controlConn{conn, &w.socket.out, bytes.Clone(early)}
+	return through, bufio.NewReadWriter(bufio.NewReaderSize(through, readBuffer), bufio.NewWriterSize(through, frameHeader+maxControl)), nil
+}
+
+// readBuffer is bytes that are read of a socket at once, beside those of long messages. It
+// has them as long as it is open, so they are few.
+const readBuffer = 256

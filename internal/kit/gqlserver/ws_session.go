@@ -1,0 +1,225 @@
+package gqlserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// init is connection_init: it finds out who asks.
+func (c *wsConn) init(m message) {
+	switch c.advance(waitingForInit, admitting) {
+	case waitingForInit:
+	case expired: // and about to end
+		return
+	default:
+		c.misuse(messageInvalid, statusSecondInit, "too many initialisation requests")
+		return
+	}
+	token, err := m.credentials()
+	switch {
+	case errors.Is(err, errCredentials):
+		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		return
+	case err != nil:
+		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		return
+	}
+	who := c.introduce(token).admission
+	switch {
+	case who.BadToken:
+		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		return
+	case who.Unavailable:
+		c.end(websocket.StatusTryAgainLater, "try again later")
+		return
+	case who.User != "":
+		c.leaveUser = c.server.perUser.Acquire(who.User, func() { c.end(statusReplaced, "replaced") })
+	}
+	c.leaveSession = c.server.holders.add(who.Session, c)
+	c.write(c.ctx, frame(messageAck, "", nil))
+}
+
+// advance goes on to a state if the socket is in the one before, and returns
+// the one in which it was.
+func (c *wsConn) advance(from, to socketState) (was socketState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was = c.state
+	if was == from {
+		c.state = to
+	}
+	return was
+}
+
+// introduce finds out who has a token. The header of the upgrade is read if the
+// message has none. Another scheme than Bearer may be meant for a proxy there.
+func (c *wsConn) introduce(token string) caller {
+	who := c.caller
+	token = cmp.Or(token, bearer(c.header))
+	if token != "" {
+		who.admission = AuthResult{Unavailable: true}
+		if _, ok := c.server.allowLookup(who); ok {
+			who, _ = c.server.lookUpToken(c.ctx, who, token)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caller, c.token, c.state = who, token, ready
+	return who
+}
+
+// readmit finds out whether the session still is, before each operation. If it may not
+// be asked now, that is a refusal; else see confirm.
+func (c *wsConn) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
+	c.mu.Lock()
+	known, token := c.caller, c.token
+	c.mu.Unlock()
+	if token == "" {
+		return known, nil, true
+	}
+	if wait, ok := c.server.allowLookup(known); !ok {
+		return known, tooMany(wait), true
+	}
+	return c.confirm(ctx, known, token)
+}
+
+// confirm finds out whether the session of a token still is that of who is known, and
+// closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
+// as unknown as in a request.
+func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
+	who, _ = c.server.lookUpToken(ctx, known, token)
+	switch {
+	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
+		return known, nil, false
+	case who.admission.BadToken, !who.admission.Unavailable && who.admission.User != known.admission.User:
+		c.end(statusForbidden, "the session has ended")
+		return known, nil, false
+	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Admit cannot even say that
+		return known, RetryLater(Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
+	case who.admission.Unavailable:
+		known.admission.WithContext = who.admission.WithContext
+		return known, nil, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caller = who
+	return who, nil, true
+}
+
+// A schedule says when a timer has to do what. Zero is never.
+type schedule struct{ init, ping, recheck, age time.Time }
+
+// startTimers runs tick when something is due.
+func (c *wsConn) startTimers() {
+	l, now := &c.server.cfg.Limits, time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code != 0 {
+		return
+	}
+	c.due = schedule{ping: after(now, l.Ping), recheck: after(now, l.Recheck), age: after(now, l.SocketAge)}
+	if l.InitTime >= 0 {
+		c.due.init = now.Add(l.InitTime)
+	}
+	c.next = time.AfterFunc(c.untilTick(), c.tick)
+}
+
+// after is the time about d from now, or never if d is no time.
+func after(now time.Time, d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return now.Add(clock.Jitter(d))
+}
+
+// initTimeout ends a socket that did not send connection_init.
+func (c *wsConn) initTimeout() {
+	if c.advance(waitingForInit, expired) == waitingForInit {
+		c.end(statusInitTimeout, "connection initialisation timeout")
+	}
+}
+
+// tick does what is due, and waits for what is due next. There is one at a time.
+func (c *wsConn) tick() {
+	if !c.hold() {
+		return
+	}
+	defer c.work.Done()
+	now, l := time.Now(), &c.server.cfg.Limits
+	switch {
+	case isDue(c.due.init, now):
+		c.initTimeout()
+		c.due.init = time.Time{}
+	case isDue(c.due.age, now):
+		c.end(websocket.StatusServiceRestart, "it is time for a new connection")
+		return
+	case isDue(c.silentAt(), now):
+		c.lost(statusAbnormal)
+		return
+	case isDue(c.due.recheck, now):
+		c.recheck()
+		c.due.recheck = after(now, l.Recheck)
+	case isDue(c.due.ping, now):
+		c.ping()
+		c.due.ping = after(now, l.Ping)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code == 0 {
+		c.next.Reset(c.untilTick())
+	}
+}
+
+func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+
+// silentAt is when a client that sends nothing any more is given up.
+func (c *wsConn) silentAt() time.Time {
+	ping := c.server.cfg.Limits.Ping
+	if ping <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, c.seen.Load()).Add(2 * ping)
+}
+
+// untilTick is how long nothing is due.
+func (c *wsConn) untilTick() time.Duration {
+	wait := never
+	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
+		if !at.IsZero() {
+			wait = min(wait, time.Until(at))
+		}
+	}
+	return wait
+}
+
+const never = time.Duration(1 << 62)
+
+// lookAgain implements [sessionConn].
+func (c *wsConn) lookAgain() {
+	if c.hold() {
+		defer c.work.Done()
+		c.recheck()
+	}
+}
+
+// recheck looks whether the session still is, however often that is asked: it is the
+// server's own wish.
+func (c *wsConn) recheck() {
+	c.mu.Lock()
+	known, token, signedIn := c.caller, c.token, c.state == ready
+	c.mu.Unlock()
+	if signedIn && token != "" {
+		_, _, _ = c.confirm(c.ctx, known, token) // it has closed the socket, if need be
+	}
+}
+
+// ping sends a ping frame, which browsers answer by themselves. The pong, or anything
+// else, is noted where it is read.
+func (c *wsConn) ping() { c.out.control([]byte{pingFrame, 0}) }
