@@ -14,6 +14,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -43,7 +44,7 @@ func atMost(body io.Reader, length int64, limit int) io.Reader {
 // readAll reads a body into a buffer, or what it must grow to, and refuses one beyond a limit.
 // Beyond the free ones it takes memory as they arrive, and three times as much for the
 // copies that decoding makes: who only promises bytes holds none.
-func readAll(body io.Reader, limit int, m *Memory, text []byte) ([]byte, *failure) {
+func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *failure) {
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
 		text = make([]byte, 0, firstBuffer)
 	}

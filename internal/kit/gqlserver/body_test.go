@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -221,7 +222,7 @@ func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 }
 
 // wantUnused checks that all was given back.
-func wantUnused(t *testing.T, b *ByteBudget) {
+func wantUnused(t *testing.T, b *quota.ByteBudget) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
 		n, keys := b.Used()
@@ -229,7 +230,7 @@ func wantUnused(t *testing.T, b *ByteBudget) {
 	})
 }
 
-func taken(b *ByteBudget) int {
+func taken(b *quota.ByteBudget) int {
 	n, _ := b.Used()
 	return n
 }
@@ -341,8 +342,8 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewByteBudget(1<<20, 0)
-			held := NewMemory(b, "a")
+			b := quota.NewByteBudget(1<<20, 0)
+			held := quota.NewMemory(b, "a")
 			got, failed := readAll(atMost(tt.reader, -1, tt.limit), tt.limit, held, nil)
 			switch {
 			case tt.status == 0 && failed != nil, tt.status != 0 && (failed == nil || failed.status != tt.status):
@@ -360,8 +361,8 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 }
 
 func TestASmallBodyTakesNoMemoryOfAll(t *testing.T) {
-	b := NewByteBudget(1, 0)
-	held := NewMemory(b, "a")
+	b := quota.NewByteBudget(1, 0)
+	held := quota.NewMemory(b, "a")
 	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes-1)), -1, held, nil); failed != nil {
 		t.Errorf("got %+v", failed)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator/core"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
 // documents knows documents: those that clients name by a hash (automatic persisted queries,
@@ -33,8 +35,8 @@ type documents struct {
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
-	weighed     map[fieldName]bool // fields whose points are a function of their arguments
-	reading     *WeightedLimiter   // new documents at once, one of each caller
+	weighed     map[fieldName]bool     // fields whose points are a function of their arguments
+	reading     *quota.WeightedLimiter // new documents at once, one of each caller
 }
 
 // A document was found valid. All requests share it, so nobody may change it;
@@ -70,7 +72,7 @@ func (doc *document) cost(of *ast.OperationDefinition) *cost {
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *interner) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: quota.NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
 	}
 	for _, name := range cfg.OncePerRequest {
 		d.once[name] = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
 // Subscriptions that are told the same (see [live.From]) are members of a pipe, one
@@ -238,7 +239,7 @@ type subscriber struct {
 	caller caller
 
 	prefix []byte // the carrier's
-	held   *Memory
+	held   *quota.Memory
 
 	pipe atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
 	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more

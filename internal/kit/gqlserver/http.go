@@ -11,6 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -64,7 +65,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 
 // read reads the request, by its method and content type. done must be called
 // once the request is answered.
-func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *Memory) (params *graphql.RawParams, done func(), failed *failure) {
+func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	switch r.Method {
 	case http.MethodGet:
@@ -127,7 +128,7 @@ func (t *httpTransport) answerRefused(w http.ResponseWriter, as accepted, res *g
 }
 
 // answer runs a query or a mutation and sends its answer.
-func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *Memory) {
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *quota.Memory) {
 	refused := op.run()
 	if refused != nil {
 		t.answerRefused(w, as, refused)

@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
 // ListenerConfig says how many connections a listener keeps open. A number of
@@ -27,15 +28,15 @@ func Listen(inner net.Listener, cfg ListenerConfig) net.Listener {
 	return &listener{
 		Listener:  inner,
 		cfg:       cfg,
-		all:       NewConnCounter(cfg.Total),
-		byAddress: NewConnCounter(cfg.PerAddress),
+		all:       quota.NewConnCounter(cfg.Total),
+		byAddress: quota.NewConnCounter(cfg.PerAddress),
 	}
 }
 
 type listener struct {
 	net.Listener
 	cfg            ListenerConfig
-	all, byAddress *ConnCounter
+	all, byAddress *quota.ConnCounter
 }
 
 // Accept waits for a connection for which there is a place.

@@ -5,10 +5,12 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
 // memoryOf is the memory of a caller's request, of which nothing is taken.
-func (d *Server) memoryOf(c caller) *Memory { return NewMemory(d.memory, c.key) }
+func (d *Server) memoryOf(c caller) *quota.Memory { return quota.NewMemory(d.memory, c.key) }
 
 // How much more than its length a body takes until it is decoded, and an answer
 // until it is written: as it came, and as it is sent.
@@ -19,7 +21,7 @@ const (
 
 // takeAnswer asks for what an answer takes. That of a mutation gets it in any
 // case: what was done cannot be asked for once more.
-func takeAnswer(m *Memory, op *operation, res *graphql.Response) bool {
+func takeAnswer(m *quota.Memory, op *operation, res *graphql.Response) bool {
 	n := answerFactor * max(0, len(res.Data)-freeBytes)
 	if op.oc.Operation.Operation == ast.Mutation {
 		m.Give(-n)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -39,13 +40,13 @@ const (
 //
 // It counts bytes that have arrived and not requests, so a request that sends nothing
 // holds next to nothing. A caller has a quarter, but at least one body of full length.
-func newUploadBudget(l Limits) *ByteBudget {
+func newUploadBudget(l Limits) *quota.ByteBudget {
 	body := l.UploadBody
 	if body <= 0 {
 		body = unlimitedBody
 	}
 	body = (body + uploadStep - 1) / uploadStep * uploadStep
-	return NewByteBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
+	return quota.NewByteBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
 }
 
 // preflightHeaders are those of which one is needed for a multipart request. A
@@ -55,7 +56,7 @@ func preflightHeaders() []string {
 }
 
 // readMultipart reads a request with files. done removes them.
-func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *Memory) (params *graphql.RawParams, done func(), failed *failure) {
+func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	limits := t.cfg.Limits
 	switch {
@@ -146,7 +147,7 @@ type capped struct {
 	read    int
 	headEnd int // where read must not come before a part has begun; negative if that is not waited for
 
-	budget   *ByteBudget
+	budget   *quota.ByteBudget
 	key      string
 	reserved int // bytes
 	pacer    *pacer
@@ -188,7 +189,7 @@ func (c *capped) Read(p []byte) (int, error) {
 // upload is a multipart request that is being read.
 type upload struct {
 	server *Server
-	held   *Memory
+	held   *quota.Memory
 	body   *capped
 	parts  *multipart.Reader // of body
 	params *graphql.RawParams

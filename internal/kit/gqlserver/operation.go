@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
 // A caller is whom a request counts for.
@@ -25,8 +26,8 @@ type caller struct {
 	network   string     // "a:NETWORK", whoever it is
 	addr      netip.Addr // of the client; may be zero
 	admission AuthResult
-	server    *Server // that runs its operation; nil before
-	memory    *Memory // what its request takes as long as it runs; nil is not counted
+	server    *Server       // that runs its operation; nil before
+	memory    *quota.Memory // what its request takes as long as it runs; nil is not counted
 }
 
 // An operation is one document that runs.
@@ -38,7 +39,7 @@ type operation struct {
 	ctx       context.Context         // ends with the operation
 	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
-	place     Permit                  // among what runs
+	place     quota.Permit            // among what runs
 	points    complexityPoints
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler

@@ -31,6 +31,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -120,14 +121,14 @@ type Server struct {
 
 	queryType string // the name of the schema's
 
-	anonymous, users *ratelimit.Limiter // requests of networks and of users
-	looks, refusals  *ratelimit.Limiter // requests of networks with a token, and with a bad one
-	absent           *ratelimit.Limiter // reads of callers that ended in nothing
-	memory           *ByteBudget        // bytes of large requests and answers
-	running          *WeightedLimiter   // points of complexity
-	uploads          *ByteBudget        // bytes of multipart bodies that have arrived
-	perAddress       *ConnCounter       // sockets and event streams
-	perUser          *EvictingLimiter
+	anonymous, users *ratelimit.Limiter     // requests of networks and of users
+	looks, refusals  *ratelimit.Limiter     // requests of networks with a token, and with a bad one
+	absent           *ratelimit.Limiter     // reads of callers that ended in nothing
+	memory           *quota.ByteBudget      // bytes of large requests and answers
+	running          *quota.WeightedLimiter // points of complexity
+	uploads          *quota.ByteBudget      // bytes of multipart bodies that have arrived
+	perAddress       *quota.ConnCounter     // sockets and event streams
+	perUser          *quota.EvictingLimiter
 	sockets          *wsServer
 	streams          *streams
 	broadcasts       *broadcaster
@@ -148,9 +149,9 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 		looks:     ratelimit.New(l.AuthLookups, 2*l.AuthLookups, time.Now),
 		refusals:  ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		absent:    ratelimit.NewBudget(l.AbsentReads, time.Minute, time.Now),
-		memory:    NewByteBudget(l.Memory, l.Memory/4), running: NewWeightedLimiter(l.Running, l.Running/4),
+		memory:    quota.NewByteBudget(l.Memory, l.Memory/4), running: quota.NewWeightedLimiter(l.Running, l.Running/4),
 		uploads:    newUploadBudget(l),
-		perAddress: NewConnCounter(l.SocketsPerAddress), perUser: NewEvictingLimiter(l.SocketsPerUser),
+		perAddress: quota.NewConnCounter(l.SocketsPerAddress), perUser: quota.NewEvictingLimiter(l.SocketsPerUser),
 	}
 	var err error
 	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.texts); err != nil {

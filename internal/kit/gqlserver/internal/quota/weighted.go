@@ -1,4 +1,6 @@
-package gqlserver
+// Package quota bounds what callers use at once: bytes, the weight of running
+// operations, and connections. Each caller has a share of the total.
+package quota
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package gqlserver
+package quota
 
 // Memory counts what one request takes of the bytes that all have together. A
 // nil memory takes nothing.
