@@ -14,6 +14,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
@@ -29,7 +30,7 @@ type failure struct {
 }
 
 func fail(status int, code, format string, args ...any) *failure {
-	return &failure{status, Errorf(code, format, args...)}
+	return &failure{status, errcode.Errorf(code, format, args...)}
 }
 
 // atMost is a body of which no more is read than shows that it is beyond a limit: one of a
@@ -59,7 +60,7 @@ func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *
 		n, err := body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		switch {
-		case Exceeds(len(text), limit):
+		case errcode.Exceeds(len(text), limit):
 			return nil, tooLong(limit)
 		case errors.Is(err, io.EOF):
 			return text, nil
@@ -73,11 +74,11 @@ func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *
 func unread(err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail(http.StatusRequestTimeout, Timeout, "The request did not arrive in time.")
+		return fail(http.StatusRequestTimeout, errcode.Timeout, "The request did not arrive in time.")
 	case errors.Is(err, errNoRoom):
 		return noMemory()
 	}
-	return fail(http.StatusBadRequest, BadRequest, "The request broke off.")
+	return fail(http.StatusBadRequest, errcode.BadRequest, "The request broke off.")
 }
 
 // decode reads one request, of whose text it keeps nothing. Errors name what is wrong
@@ -112,23 +113,23 @@ func (d *Server) undecodable(text []byte) *failure {
 		return failed
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+		return fail(http.StatusBadRequest, errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
 	}
 	return badRequest("The request is not one JSON object with a query.")
 }
 
 func tooLong(limit int) *failure {
-	return fail(http.StatusRequestEntityTooLarge, PayloadTooLarge, "The request is longer than %d bytes.", limit)
+	return fail(http.StatusRequestEntityTooLarge, errcode.PayloadTooLarge, "The request is longer than %d bytes.", limit)
 }
 
 func badRequest(format string, args ...any) *failure {
-	return fail(http.StatusBadRequest, BadRequest, format, args...)
+	return fail(http.StatusBadRequest, errcode.BadRequest, format, args...)
 }
 
 // fromURL reads the request of a GET.
 func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
-	if Exceeds(len(u.RawQuery), d.cfg.Limits.QueryString) {
-		return nil, fail(http.StatusRequestURITooLong, PayloadTooLarge, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
+	if errcode.Exceeds(len(u.RawQuery), d.cfg.Limits.QueryString) {
+		return nil, fail(http.StatusRequestURITooLong, errcode.PayloadTooLarge, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

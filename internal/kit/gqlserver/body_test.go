@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
@@ -86,7 +87,7 @@ const (
 )
 
 func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
-	late := want{408, mediaJSON, "-", []string{Timeout}, nil}
+	late := want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}
 	tests := []struct {
 		name    string
 		headers []string
@@ -99,8 +100,8 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 		{"no first chunk", []string{jsonHeader, chunkedHeader}, "", late},
 		{"half a chunk", []string{jsonHeader, chunkedHeader}, "100\r\n{", late},
 		{"no last chunk", []string{jsonHeader, chunkedHeader}, "11\r\n{\"query\":\"{sum}\"}\r\n", late},
-		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, mediaJSON, "-", []string{UnsupportedMediaType}, nil}},
-		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, mediaJSON, "-", []string{CSRF}, nil}},
+		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, mediaJSON, "-", []string{errcode.CSRF}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
 		}
 	})
 	res, text := w.answer()
-	want{408, mediaJSON, "-", []string{Timeout}, nil}.check(t, res, text)
+	want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 	dripping.Wait()
 }
 
@@ -189,7 +190,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, text := w.answer()
-			want{400, mediaJSON, "-", []string{BadRequest}, nil}.check(t, res, text)
+			want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -242,7 +243,7 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	const total, length = 2 << 20, 60_000
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: total, BodyTime: -1}})
 	body := `{"query":"{ sum }"` + strings.Repeat(" ", length-19) + "}"
-	busy := want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	begin := func(user string) *wire {
 		w := s.wire(t)
 		w.posts(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
@@ -310,7 +311,7 @@ func TestDeepAndWideJSONIsRefusedBeforeItIsDecoded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(tt.text)
 			allocated := testing.AllocsPerRun(3, func() {
-				if _, failed := d.decode(text); failed == nil || failed.status != 400 || Of(failed.Error) != BadRequest {
+				if _, failed := d.decode(text); failed == nil || failed.status != 400 || errcode.Of(failed.Error) != errcode.BadRequest {
 					t.Fatalf("got %+v", failed)
 				}
 			})
@@ -382,7 +383,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		params, failed := d.decode(text)
 		if failed != nil {
-			if failed.status != 400 || Of(failed.Error) == "" {
+			if failed.status != 400 || errcode.Of(failed.Error) == "" {
 				t.Errorf("got %+v", failed)
 			}
 			return

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 func TestEveryLabelOfUTF8IsTaken(t *testing.T) {
 	s := openHouse(t, Config{Authenticate: named})
 	good := want{200, mediaJSON, `{"sum":0}`, nil, nil}
-	bad := want{415, mediaJSON, "-", []string{UnsupportedMediaType}, nil}
+	bad := want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}
 	tests := []struct {
 		contentType string
 		want        want
@@ -73,9 +75,9 @@ func TestAByteOrderMarkIsSkipped(t *testing.T) {
 	}{
 		{"a body", "POST", "/", mark + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
 		{"a body that begins with spaces", "POST", "/", mark + "\r\n " + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"a batch is still refused", "POST", "/", mark + "[" + query("{ sum }") + "]", header, want{400, mediaJSON, "-", []string{BatchingNotSupported}, nil}},
-		{"nothing but the mark", "POST", "/", mark, header, want{400, mediaJSON, "-", []string{BadRequest}, nil}},
-		{"a mark behind the beginning", "POST", "/", " " + mark + query("{ sum }"), header, want{400, mediaJSON, "-", []string{BadRequest}, nil}},
+		{"a batch is still refused", "POST", "/", mark + "[" + query("{ sum }") + "]", header, want{400, mediaJSON, "-", []string{errcode.BatchingNotSupported}, nil}},
+		{"nothing but the mark", "POST", "/", mark, header, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a mark behind the beginning", "POST", "/", " " + mark + query("{ sum }"), header, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
 		{"a document", "POST", "/", query("\ufeff{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
 		{"variables and extensions of a GET", "GET", variables, "", nil, want{200, mediaJSON, `{"sum":3}`, nil, nil}},
 		{

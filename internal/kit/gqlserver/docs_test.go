@@ -75,13 +75,13 @@ func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
 
 func TestTheSecurityPageHasEveryCode(t *testing.T) {
 	page := securityText(t)
-	source, err := os.ReadFile("codes.go")
+	source, err := os.ReadFile("internal/errcode/errcode.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	codes := regexp.MustCompile(`= "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(codes) < 15 {
-		t.Fatalf("codes.go has %d codes", len(codes))
+		t.Fatalf("errcode.go has %d codes", len(codes))
 	}
 	for _, code := range codes {
 		if !strings.Contains(page, "\n| "+code[1]+" |") {

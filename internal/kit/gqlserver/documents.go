@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator/core"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
@@ -124,8 +125,8 @@ func bounded[V any](bytes int, weigh func(string, V) int) (boundedCache[V], erro
 // find returns the document of a request, and puts its text there. The times of reading a
 // new one go into stats.
 func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *graphql.Stats) (*document, gqlerror.List) {
-	if Exceeds(len(params.OperationName), d.limits.Name) {
-		return nil, gqlerror.List{Errorf(BadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
+	if errcode.Exceeds(len(params.OperationName), d.limits.Name) {
+		return nil, gqlerror.List{errcode.Errorf(errcode.BadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
 	}
 	if err := d.named(params); err != nil {
 		return nil, gqlerror.List{err}
@@ -133,9 +134,9 @@ func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *
 	doc, known := d.known(params.Query)
 	switch {
 	case params.Query == "":
-		return nil, gqlerror.List{Errorf(BadRequest, "There is no query.")}
-	case !known && Exceeds(len(params.Query), d.limits.Document):
-		return nil, gqlerror.List{Errorf(DocumentTooLarge, "The document is longer than %d bytes.", d.limits.Document)}
+		return nil, gqlerror.List{errcode.Errorf(errcode.BadRequest, "There is no query.")}
+	case !known && errcode.Exceeds(len(params.Query), d.limits.Document):
+		return nil, gqlerror.List{errcode.Errorf(errcode.DocumentTooLarge, "The document is longer than %d bytes.", d.limits.Document)}
 	}
 	d.metrics.document(known)
 	if !known {
@@ -166,7 +167,7 @@ func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats)
 	c := callerOf(ctx)
 	turn, err := d.reading.AcquireWithin(ctx, d.limits.RunningWait, c.key, 1)
 	if err != nil {
-		return nil, gqlerror.List{Busy()}
+		return nil, gqlerror.List{errcode.Busy()}
 	}
 	defer turn.Release()
 	if doc, known := d.valid.GetIfPresent(text); known {
@@ -177,7 +178,7 @@ func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats)
 		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
 	if !c.memory.Take(guess) {
-		return nil, gqlerror.List{NoMemory()}
+		return nil, gqlerror.List{errcode.NoMemory()}
 	}
 	doc := &document{text: strings.Clone(text)} // it may be a piece of a longer one
 	if refused := d.parse(doc, stats); refused != nil {
@@ -209,7 +210,7 @@ func (d *documents) parse(doc *document, stats *graphql.Stats) (refused gqlerror
 // check measures and validates a document that was parsed.
 func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) {
 	if len(doc.tree.Operations) == 0 {
-		return gqlerror.List{Errorf(ValidationFailed, "The document has no operation.")}
+		return gqlerror.List{errcode.Errorf(errcode.ValidationFailed, "The document has no operation.")}
 	}
 	var tooMuch *gqlerror.Error
 	if doc.nodes, tooMuch = measure(doc.tree, limits, d.introspection); tooMuch != nil {
@@ -229,13 +230,13 @@ func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) 
 func unparsed(err error) *gqlerror.Error {
 	told, ok := errors.AsType[*gqlerror.Error](err)
 	if !ok {
-		return Errorf(ParseFailed, "The document cannot be read.")
+		return errcode.Errorf(errcode.ParseFailed, "The document cannot be read.")
 	}
-	code := ParseFailed
+	code := errcode.ParseFailed
 	if strings.HasPrefix(told.Message, "exceeded ") { // tokens or nesting
-		code = DocumentTooLarge
+		code = errcode.DocumentTooLarge
 	}
-	return &gqlerror.Error{Message: Truncate(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
+	return &gqlerror.Error{Message: errcode.Truncate(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
 }
 
 // complexityPoints are what an operation costs.
@@ -253,10 +254,10 @@ func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationCon
 	}
 	p.complexity = d.calculate(ctx, c, oc)
 	if c.schema > 0 && d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
-		return p, Errorf(ComplexityExceeded, "The operation asks for more than the whole schema, twice.")
+		return p, errcode.Errorf(errcode.ComplexityExceeded, "The operation asks for more than the whole schema, twice.")
 	}
-	if Exceeds(p.complexity, d.limits.Complexity) {
-		return p, Errorf(ComplexityExceeded, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
+	if errcode.Exceeds(p.complexity, d.limits.Complexity) {
+		return p, errcode.Errorf(errcode.ComplexityExceeded, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
 	}
 	p.whole = sum(p.complexity, c.schema/introspectionShare)
 	return p, d.persist(oc)
@@ -270,7 +271,7 @@ func (d *documents) onceOnly(c *cost, oc *graphql.OperationContext) *gqlerror.Er
 	seen := map[string]bool{}
 	for _, f := range graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.es.Schema().Mutation.Name}) {
 		if seen[f.Name] && d.once[f.Name] {
-			return Errorf(ValidationFailed, "%s stands at most once in a request.", f.Name)
+			return errcode.Errorf(errcode.ValidationFailed, "%s stands at most once in a request.", f.Name)
 		}
 		seen[f.Name] = true
 	}

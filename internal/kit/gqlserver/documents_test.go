@@ -14,6 +14,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // lookups are the hits and misses of the documents, and of the persisted
@@ -123,7 +125,7 @@ func TestAPersistedQueryIsKnownOnceItHasRun(t *testing.T) {
 	register := body(text, named(hash))
 	ask := body("", named(hash))
 	byGET := sent{"GET", get("extensions", named(hash), "variables", `{"n":[1,2]}`), ""}
-	const good, missing = `{"data":{"sum":3}}`, PersistedQueryNotFound
+	const good, missing = `{"data":{"sum":3}}`, errcode.PersistedQueryNotFound
 	type step struct {
 		of   sent
 		want string // the whole answer, or a code
@@ -136,23 +138,23 @@ func TestAPersistedQueryIsKnownOnceItHasRun(t *testing.T) {
 		{"unknown, then told, then known", Limits{}, []step{{ask, missing}, {register, good}, {ask, good}, {byGET, good}}},
 		{"told by GET", Limits{}, []step{{byGET, missing}, {sent{"GET", get("query", text, "extensions", named(hash), "variables", `{"n":[1,2]}`), ""}, good}, {ask, good}}},
 		{"in capitals", Limits{}, []step{{body(text, named(strings.ToUpper(hash))), good}, {body("", named(strings.ToUpper(hash))), good}, {ask, good}}},
-		{"of another query", Limits{}, []step{{body("{ hello }", named(hash)), BadRequest}, {ask, missing}}},
-		{"a query that cannot be read", Limits{}, []step{{body("{ a", named(hashOf("{ a"))), ParseFailed}, {body("", named(hashOf("{ a"))), missing}}},
-		{"a query that is not valid", Limits{}, []step{{body("{ a }", named(hashOf("{ a }"))), ValidationFailed}, {body("", named(hashOf("{ a }"))), missing}}},
-		{"a query that is too complex", Limits{Complexity: 1}, []step{{body("{ sum hello }", named(hashOf("{ sum hello }"))), ComplexityExceeded}, {body("", named(hashOf("{ sum hello }"))), missing}}},
+		{"of another query", Limits{}, []step{{body("{ hello }", named(hash)), errcode.BadRequest}, {ask, missing}}},
+		{"a query that cannot be read", Limits{}, []step{{body("{ a", named(hashOf("{ a"))), errcode.ParseFailed}, {body("", named(hashOf("{ a"))), missing}}},
+		{"a query that is not valid", Limits{}, []step{{body("{ a }", named(hashOf("{ a }"))), errcode.ValidationFailed}, {body("", named(hashOf("{ a }"))), missing}}},
+		{"a query that is too complex", Limits{Complexity: 1}, []step{{body("{ sum hello }", named(hashOf("{ sum hello }"))), errcode.ComplexityExceeded}, {body("", named(hashOf("{ sum hello }"))), missing}}},
 		{"a query whose operation is not there", Limits{}, []step{
-			{sent{"POST", "/", `{"query":"{ sum }","operationName":"A","extensions":` + named(hashOf("{ sum }")) + "}"}, ValidationFailed}, {body("", named(hashOf("{ sum }"))), missing},
+			{sent{"POST", "/", `{"query":"{ sum }","operationName":"A","extensions":` + named(hashOf("{ sum }")) + "}"}, errcode.ValidationFailed}, {body("", named(hashOf("{ sum }"))), missing},
 		}},
 		{"without a cache", Limits{PersistedCache: -1}, []step{{register, good}, {ask, missing}}},
-		{"null", Limits{}, []step{{body(text, `{"persistedQuery":null}`), good}, {body("", `{"persistedQuery":null}`), BadRequest}}},
-		{"text", Limits{}, []step{{body(text, `{"persistedQuery":"`+hash+`"}`), BadRequest}}},
-		{"a list", Limits{}, []step{{body(text, `{"persistedQuery":[]}`), BadRequest}}},
-		{"no hash", Limits{}, []step{{body(text, `{"persistedQuery":{"version":1}}`), BadRequest}}},
-		{"a hash that is a number", Limits{}, []step{{body(text, `{"persistedQuery":{"sha256Hash":1}}`), BadRequest}}},
-		{"a short hash", Limits{}, []step{{body(text, named(hash[1:])), BadRequest}}},
-		{"a long hash", Limits{}, []step{{body(text, named(hash+"0")), BadRequest}}},
-		{"a hash and a line break", Limits{}, []step{{body(text, named(hash+`\n`)), BadRequest}}},
-		{"a hash that is not hexadecimal", Limits{}, []step{{body(text, named("g"+hash[1:])), BadRequest}}},
+		{"null", Limits{}, []step{{body(text, `{"persistedQuery":null}`), good}, {body("", `{"persistedQuery":null}`), errcode.BadRequest}}},
+		{"text", Limits{}, []step{{body(text, `{"persistedQuery":"`+hash+`"}`), errcode.BadRequest}}},
+		{"a list", Limits{}, []step{{body(text, `{"persistedQuery":[]}`), errcode.BadRequest}}},
+		{"no hash", Limits{}, []step{{body(text, `{"persistedQuery":{"version":1}}`), errcode.BadRequest}}},
+		{"a hash that is a number", Limits{}, []step{{body(text, `{"persistedQuery":{"sha256Hash":1}}`), errcode.BadRequest}}},
+		{"a short hash", Limits{}, []step{{body(text, named(hash[1:])), errcode.BadRequest}}},
+		{"a long hash", Limits{}, []step{{body(text, named(hash+"0")), errcode.BadRequest}}},
+		{"a hash and a line break", Limits{}, []step{{body(text, named(hash+`\n`)), errcode.BadRequest}}},
+		{"a hash that is not hexadecimal", Limits{}, []step{{body(text, named("g"+hash[1:])), errcode.BadRequest}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,7 +193,7 @@ func TestAMissingPersistedQueryIsAnsweredAsApolloDoes(t *testing.T) {
 	s := openHouse(t, Config{})
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hashOf("{ sum }") + `"}}}`
 	res, text := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": "application/json"})
-	want{http.StatusOK, mediaJSON, "-", []string{PersistedQueryNotFound}, nil}.check(t, res, text)
+	want{http.StatusOK, mediaJSON, "-", []string{errcode.PersistedQueryNotFound}, nil}.check(t, res, text)
 }
 
 func TestAGuessStandsOnceInARequest(t *testing.T) {
@@ -201,17 +203,17 @@ func TestAGuessStandsOnceInARequest(t *testing.T) {
 		{"once", `mutation { guess(word: "a") }`, "", ""},
 		{"once, beside another", `mutation { guess(word: "a") a: setName(name: "x") b: setName(name: "x") }`, "", ""},
 		{"the same twice is one", `mutation { guess(word: "a") guess(word: "a") }`, "", ""},
-		{"by another alias", `mutation { guess(word: "a") a: guess(word: "b") }`, "", ValidationFailed},
-		{"both by an alias", `mutation { a: guess(word: "a") b: guess(word: "b") }`, "", ValidationFailed},
+		{"by another alias", `mutation { guess(word: "a") a: guess(word: "b") }`, "", errcode.ValidationFailed},
+		{"both by an alias", `mutation { a: guess(word: "a") b: guess(word: "b") }`, "", errcode.ValidationFailed},
 		{"as the name of another", `mutation { setName(name: "x") guess: setName(name: "y") }`, "", ""},
-		{"in an inline fragment", `mutation { guess(word: "a") ... { a: guess(word: "b") } }`, "", ValidationFailed},
-		{"in a fragment", `mutation { ...F ...G } fragment F on Mutation { guess(word: "a") } fragment G on Mutation { ... on Mutation { a: guess(word: "b") } }`, "", ValidationFailed},
+		{"in an inline fragment", `mutation { guess(word: "a") ... { a: guess(word: "b") } }`, "", errcode.ValidationFailed},
+		{"in a fragment", `mutation { ...F ...G } fragment F on Mutation { guess(word: "a") } fragment G on Mutation { ... on Mutation { a: guess(word: "b") } }`, "", errcode.ValidationFailed},
 		{"in a fragment twice is one", `mutation { ...F ...F } fragment F on Mutation { guess(word: "a") }`, "", ""},
 		{"skipped", `mutation { guess(word: "a") a: guess(word: "b") @skip(if: true) }`, "", ""},
-		{"not skipped", `mutation { guess(word: "a") a: guess(word: "b") @skip(if: false) }`, "", ValidationFailed},
-		{"included by a variable", `mutation($b: Boolean!) { guess(word: "a") a: guess(word: "b") @include(if: $b) }`, `{"b":true}`, ValidationFailed},
+		{"not skipped", `mutation { guess(word: "a") a: guess(word: "b") @skip(if: false) }`, "", errcode.ValidationFailed},
+		{"included by a variable", `mutation($b: Boolean!) { guess(word: "a") a: guess(word: "b") @include(if: $b) }`, `{"b":true}`, errcode.ValidationFailed},
 		{"not included by a variable", `mutation($b: Boolean!) { guess(word: "a") a: guess(word: "b") @include(if: $b) }`, `{"b":false}`, ""},
-		{"in another operation", `mutation { guess(word: "a") }  mutation B { guess(word: "b") a: guess(word: "c") }`, "", ValidationFailed},
+		{"in another operation", `mutation { guess(word: "a") }  mutation B { guess(word: "b") a: guess(word: "c") }`, "", errcode.ValidationFailed},
 		{"in a query", `{ a: sum b: sum }`, "", ""},
 	}
 	for _, tt := range tests {
@@ -225,7 +227,7 @@ func TestAGuessStandsOnceInARequest(t *testing.T) {
 			}
 			got := ""
 			if errs := l.read(t.Context(), graphql.RawParams{Query: tt.query, Variables: variables}); len(errs) > 0 {
-				got = Of(errs[0])
+				got = errcode.Of(errs[0])
 			}
 			if got != tt.code {
 				t.Errorf("got %q, want %q", got, tt.code)
@@ -254,7 +256,7 @@ func TestErrorsRepeatLittleOfALongDocument(t *testing.T) {
 				t.Fatal("it is valid")
 			}
 			for _, err := range errs {
-				if n := len(err.Message); n > MaxText+len("…") || !utf8.ValidString(err.Message) {
+				if n := len(err.Message); n > errcode.MaxText+len("…") || !utf8.ValidString(err.Message) {
 					t.Errorf("%d bytes: %q", n, err.Message)
 				}
 			}
@@ -272,7 +274,7 @@ func TestNumbersThatNoTypeHasAreRefused(t *testing.T) {
 		for number, good := range map[string]bool{most: true, "1.5e300": true, beyond: false, "12345678901234567890": false, "1e999": false, "-1e999": false} {
 			text := fmt.Sprintf(where, number)
 			errs := newLibrary(t, Config{}).read(t.Context(), graphql.RawParams{Query: text})
-			if good != (len(errs) == 0) || !good && (len(errs) != 1 || Of(errs[0]) != ValidationFailed || !strings.Contains(errs[0].Message, number)) {
+			if good != (len(errs) == 0) || !good && (len(errs) != 1 || errcode.Of(errs[0]) != errcode.ValidationFailed || !strings.Contains(errs[0].Message, number)) {
 				t.Errorf("%s: %v", text, errs)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 const (
@@ -81,7 +82,7 @@ func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure boo
 // passing says whether errors may be gone at the next try.
 func passing(errs gqlerror.List) bool {
 	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
-		return slices.Contains([]string{Unavailable, Internal, Timeout}, Of(err))
+		return slices.Contains([]string{errcode.Unavailable, errcode.Internal, errcode.Timeout}, errcode.Of(err))
 	})
 }
 
@@ -139,7 +140,7 @@ func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error)
 		p.drop()
 	}
 	if res == nil {
-		res = &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "internal error")}}
+		res = &graphql.Response{Errors: gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")}}
 	}
 	return res, nil
 }
@@ -231,7 +232,7 @@ func (p *sharedExecution) open() *graphql.Response {
 	stop := context.AfterFunc(p.ctx, func() { op.cancel(nil) })
 	if refused = op.run(); refused == nil && op.source() == nil {
 		if refused = op.refused; refused == nil {
-			refused = &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "internal error")}}
+			refused = &graphql.Response{Errors: gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")}}
 		}
 	}
 	if refused != nil {

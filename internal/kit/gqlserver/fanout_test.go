@@ -23,6 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest/generated"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -222,7 +223,7 @@ func TestAMemberCountsAsAnOperation(t *testing.T) {
 	v.subscribe("2", ofA)
 	eventually(t, "both follow", func() bool { return s.Running("told") == 2 })
 	v.subscribe("3", ofA)
-	v.wantsError("3", RateLimited)
+	v.wantsError("3", errcode.RateLimited)
 	v.subscribe("1", ofA)
 	v.wantsClose(statusDuplicateID)
 }
@@ -257,13 +258,13 @@ func TestTheEndComesBehindWhatWasToldBefore(t *testing.T) {
 	}
 	eventually(t, "nobody follows", func() bool { return s.Running("told") == 0 })
 	failing := s.follow(t, "", `subscription { told(topic: "b") { text } }`)[0]
-	s.End("b", &gqlerror.Error{Message: "no more", Extensions: map[string]any{"code": Unauthenticated}})
-	failing.wantsError("1", Unauthenticated)
+	s.End("b", &gqlerror.Error{Message: "no more", Extensions: map[string]any{"code": errcode.Unauthenticated}})
+	failing.wantsError("1", errcode.Unauthenticated)
 	failing.lives()
 }
 
 func TestWhatGoesByIsTriedAgain(t *testing.T) {
-	away := &gqlerror.Error{Message: "away", Extensions: map[string]any{"code": Unavailable}}
+	away := &gqlerror.Error{Message: "away", Extensions: map[string]any{"code": errcode.Unavailable}}
 	for _, tt := range []struct {
 		name, selection string
 		breaks          string
@@ -306,7 +307,7 @@ func TestAPanicReachesItsClientsAndTheNextUpdateWorks(t *testing.T) {
 				}
 				s.Tell("a", "1")
 				for _, v := range all {
-					if got, err := v.read(); err != nil || !strings.Contains(got, Internal) || strings.Contains(got, "secret") || !strings.HasPrefix(got, `{"type":"next","id":"1"`) {
+					if got, err := v.read(); err != nil || !strings.Contains(got, errcode.Internal) || strings.Contains(got, "secret") || !strings.HasPrefix(got, `{"type":"next","id":"1"`) {
 						t.Errorf("got %s, %v", got, err)
 					}
 				}
@@ -373,7 +374,7 @@ func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
 		})
 	}
 	close(may)
-	v.wantsError("1", Internal)
+	v.wantsError("1", errcode.Internal)
 	v.lives()
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 type enteredKey struct{}
@@ -78,7 +80,7 @@ func TestWhoAsksBesideTheDoorIsKnownAsAtTheDoor(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := send(tt.headers)
-			if got.status != tt.status || tt.status == 200 && got.text != tt.want || tt.status == 403 && firstCode([]byte(got.text)) != CSRF {
+			if got.status != tt.status || tt.status == 200 && got.text != tt.want || tt.status == 403 && firstCode([]byte(got.text)) != errcode.CSRF {
 				t.Errorf("%+v, want %d %s", got, tt.status, tt.want)
 			}
 		})
@@ -92,7 +94,7 @@ func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
 	}
 	for i, want := range []int{200, 429} {
 		got := send(nil)
-		if got.status != want || want == 429 && (!got.later || firstCode([]byte(got.text)) != RateLimited) {
+		if got.status != want || want == 429 && (!got.later || firstCode([]byte(got.text)) != errcode.RateLimited) {
 			t.Errorf("request %d: %+v, want %d", i+1, got, want)
 		}
 	}

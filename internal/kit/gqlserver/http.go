@@ -11,6 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
@@ -29,7 +30,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	defer held.Release()
 	as := negotiate(r)
 	if as.first == "" {
-		t.refuse(w, r, http.StatusNotAcceptable, Errorf(NotAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
+		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
 		return
 	}
 	params, done, failed := t.read(w, r, c, held)
@@ -40,7 +41,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	}
 	params.Headers = r.Header
 	if !c.memory.Take(weigh(params)) {
-		t.refuse(w, r, http.StatusServiceUnavailable, NoMemory())
+		t.refuse(w, r, http.StatusServiceUnavailable, errcode.NoMemory())
 		return
 	}
 	op, refused := t.startFor(r.Context(), &request{caller: c, answer: w, http: r}, params)
@@ -53,9 +54,9 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	switch {
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
-		t.refuse(w, r, http.StatusMethodNotAllowed, Errorf(MethodNotAllowed, "A mutation needs POST."))
+		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "A mutation needs POST."))
 	case op.subscription() && !as.stream:
-		t.refuse(w, r, http.StatusNotAcceptable, Errorf(NotAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
+		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
 	case op.subscription():
 		t.stream(w, r, as, op)
 	default:
@@ -74,17 +75,17 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		return nil, done, fail(http.StatusMethodNotAllowed, MethodNotAllowed, "Requests are GET or POST.")
+		return nil, done, fail(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "Requests are GET or POST.")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, done, fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are not compressed.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are not compressed.")
 	}
 	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
 	case err != nil, kind != mediaJSON:
-		return nil, done, fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
 	case !jsonbody.IsUTF8(attributes["charset"]):
 		return nil, done, otherCharset(attributes["charset"])
 	}
@@ -115,7 +116,7 @@ func contentType(header string) (media string, attributes map[string]string, err
 
 // otherCharset refuses JSON that is not UTF-8 by its content type.
 func otherCharset(charset string) *failure {
-	return fail(http.StatusUnsupportedMediaType, UnsupportedMediaType, "Requests are in UTF-8, not in the charset %q.", Truncate(charset))
+	return fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are in UTF-8, not in the charset %q.", errcode.Truncate(charset))
 }
 
 // answerRefused answers a request that does not run.
@@ -139,7 +140,7 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 		res = &graphql.Response{}
 	}
 	if !takeAnswer(held, op, res) {
-		t.refuse(w, r, http.StatusServiceUnavailable, NoMemory())
+		t.refuse(w, r, http.StatusServiceUnavailable, errcode.NoMemory())
 		return
 	}
 	if as.first == mediaStream {

@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 func TestEveryFieldOfLimitsHasADefaultAndIsSetByItsName(t *testing.T) {
@@ -176,120 +177,120 @@ func TestEachLimitIsExact(t *testing.T) {
 	}{
 		{"body", func(l *Limits, to int) { l.Body = to }, 100, func(n int) sent {
 			return sent{"POST", "/", `{"query":"{ sum }"` + strings.Repeat(" ", n-19) + `}`}
-		}, PayloadTooLarge, ""},
+		}, errcode.PayloadTooLarge, ""},
 		{"query string", func(l *Limits, to int) { l.QueryString = to }, 100, func(n int) sent {
 			return sent{"GET", "/?query={sum}&x=" + strings.Repeat("x", n-len("query={sum}&x=")), ""}
-		}, PayloadTooLarge, ""},
+		}, errcode.PayloadTooLarge, ""},
 		{"variables: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
 			return sent{"POST", "/", `{"query":"query($v: Any) { echo(value: $v) }","variables":` + nested(n-1, `{"v":`, `{"v":"}]\\"}`, "}") + `}`}
-		}, BadRequest, ""},
+		}, errcode.BadRequest, ""},
 		{"variables by GET: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
 			return sent{"GET", get("query", "query($v: Any) { echo(value: $v) }", "variables", nested(n-1, `{"v":`, `{"v":"[[["}`, "}")), ""}
-		}, BadRequest, ""},
+		}, errcode.BadRequest, ""},
 		{"extensions: depth", func(l *Limits, to int) { l.VariableDepth = to }, 5, func(n int) sent {
 			return sent{"POST", "/", `{"query":"{ sum }","extensions":` + nested(n-1, `{"v":`, "{}", "}") + `}`}
-		}, BadRequest, ""},
+		}, errcode.BadRequest, ""},
 		{"variables: values", func(l *Limits, to int) { l.VariableNodes = to }, 20, func(n int) sent {
 			k := n + requestValues - 4 // those of the request itself: {, query, variables, [
 			return sent{"POST", "/", `{"query":"query($v: Any) { echo(value: $v) }","variables":{"v":[` + strings.Repeat("0,", k-1) + `"a, [b"]}}`}
-		}, BadRequest, ""},
+		}, errcode.BadRequest, ""},
 
 		{"document", func(l *Limits, to int) { l.Document = to }, 100, func(n int) sent {
 			return posted("{ sum }" + strings.Repeat(" ", n-7))
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"name", func(l *Limits, to int) { l.Name = to }, 50, func(n int) sent {
 			name := strings.Repeat("a", n)
 			return sent{"POST", "/", `{"query":"query ` + name + ` { sum }","operationName":"` + name + `"}`}
-		}, BadRequest, ""},
+		}, errcode.BadRequest, ""},
 		{"tokens", func(l *Limits, to int) { l.Tokens = to }, 30, func(n int) sent {
 			return posted("{" + strings.Repeat(" sum", n-2) + " }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"tokens: comments", func(l *Limits, to int) { l.Tokens = to }, 30, func(n int) sent {
 			return posted("{ sum " + strings.Repeat("#\n", n-3) + " }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 
 		{"depth", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
 			return posted("{ item(id: 1) " + nested(n-2, "{ parent ", "{ id }", "}") + " }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"depth through inline fragments", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
 			return posted("{ ... { item(id: 1) " + nested(n-2, "{ ... on Item { parent ", "{ id }", "} }") + " } }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"depth through fragments", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
 			chain := "{ item(id: 1) { ...F0 } }"
 			for i := range n - 2 {
 				chain += fmt.Sprintf(" fragment F%d on Item { parent { ...F%d } }", i, i+1)
 			}
 			return posted(chain + fmt.Sprintf(" fragment F%d on Item { id }", n-2))
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"depth in another operation", func(l *Limits, to int) { l.Depth = to }, 6, func(n int) sent {
 			return sent{"POST", "/", `{"operationName":"A","query":"query A { sum } query B { item(id: 1) ` + nested(n-2, "{ parent ", "{ id }", "}") + ` }"}`}
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"fields", func(l *Limits, to int) { l.Fields = to }, 10, func(n int) sent {
 			return posted("{ " + numbered(n-2, "a%d: sum ") + "item(id: 1) { ...F ...F } } fragment F on Item { id }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"fields after fragments are put in", func(l *Limits, to int) { l.Expanded = to }, 10, func(n int) sent {
 			return posted("{ " + strings.Repeat("...F ", n-3) + "...G ...H } fragment F on Query { ...G } fragment G on Query { sum } fragment H on Query { sum b: sum }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"aliases", func(l *Limits, to int) { l.Aliases = to }, 7, func(n int) sent {
 			return posted("{ sum " + numbered(n-1, "a%d: sum ") + "...F ...F } fragment F on Query { b: sum }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"directives on fields", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("{ " + numbered(n, "a%d: sum @skip(if: false) ") + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"directives on inline fragments", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("{ " + strings.Repeat("... @include(if: true) { sum } ", n) + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"directives on spreads", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("{ " + strings.Repeat("...F @include(if: true) ", n) + "} fragment F on Query { sum }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"directives on fragments", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("{ ...F } fragment F on Query" + strings.Repeat(" @skip", n) + " { sum }")
-		}, DocumentTooLarge, ValidationFailed},
+		}, errcode.DocumentTooLarge, errcode.ValidationFailed},
 		{"directives on operations", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("query" + strings.Repeat(" @skip", n) + " { sum }")
-		}, DocumentTooLarge, ValidationFailed},
+		}, errcode.DocumentTooLarge, errcode.ValidationFailed},
 		{"directives on variables", func(l *Limits, to int) { l.Directives = to }, 7, func(n int) sent {
 			return posted("query($v: Any" + strings.Repeat(" @skip", n) + ") { echo(value: $v) }")
-		}, DocumentTooLarge, ValidationFailed},
+		}, errcode.DocumentTooLarge, errcode.ValidationFailed},
 		{"fragments", func(l *Limits, to int) { l.Fragments = to }, 7, func(n int) sent {
 			return posted("{ " + numbered(n, "...F%d ") + "} " + numbered(n, "fragment F%d on Query { sum } "))
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"operations", func(l *Limits, to int) { l.Operations = to }, 4, func(n int) sent {
 			return sent{"POST", "/", `{"operationName":"O0","query":"` + numbered(n, "query O%d { sum } ") + `"}`}
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"variables", func(l *Limits, to int) { l.Variables = to }, 7, func(n int) sent {
 			return posted("query(" + numbered(n, "$v%d: Any ") + ") { " + numbered(n, "a%d: echo(value: $v%d) ") + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"root fields", func(l *Limits, to int) { l.RootFields = to }, 7, func(n int) sent {
 			return posted("{ item(id: 1) { id name } ... { " + numbered(n-3, "a%d: sum ") + "} ...F ...F } fragment F on Query { b: sum c: sum }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"root fields of a subscription", func(l *Limits, to int) { l.RootFields = to }, 3, func(n int) sent {
 			return posted("subscription { " + numbered(n, "a%d: count(to: 1) ") + "}")
-		}, DocumentTooLarge, NotAcceptable},
+		}, errcode.DocumentTooLarge, errcode.NotAcceptable},
 		{"root fields of a mutation", func(l *Limits, to int) { l.Mutations = to }, 3, func(n int) sent {
 			return posted("mutation { " + numbered(n-1, `a%d: guess(word: "x") `) + `... { b: guess(word: "x") } }`)
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"overlapping fields", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
 			return posted("{ " + strings.Repeat("sum ", 7) + numbered(n-7*7, "a%d:sum ") + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"overlapping fields through inline fragments", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
 			return posted("{ sum " + strings.Repeat("...{ ... on Query { sum } } ", 6) + numbered(n-7*7, "a%d:sum ") + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"overlapping fields through fragments", func(l *Limits, to int) { l.Overlaps = to }, 1 + 3*3 + 1, func(n int) sent {
 			return posted("{ item(id: 1) { id ...A ...B ...B " + numbered(n-10, "a%d:id ") + "} } fragment A on Item { id } fragment B on Item { id }")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"overlapping fields below overlapping ones", func(l *Limits, to int) { l.Overlaps = to }, 2*2*(1+3*3+1) + 1, func(n int) sent {
 			return posted("{ item(id: 1) { id id id name } item(id: 1) { id } " + numbered(n-44, "a%d:sum ") + "}")
-		}, DocumentTooLarge, ""},
+		}, errcode.DocumentTooLarge, ""},
 		{"complexity", func(l *Limits, to int) { l.Complexity = to }, 50, func(n int) sent {
 			return posted(fmt.Sprintf("{ items(first: %d) { id } }", n-1))
-		}, ComplexityExceeded, ""},
+		}, errcode.ComplexityExceeded, ""},
 		{"complexity of lists in lists", func(l *Limits, to int) { l.Complexity = to }, 1 + 3*21, func(n int) sent {
 			return sent{"POST", "/", fmt.Sprintf(`{"query":"query($n: Int!) { items(first: $n) { related { id } } %s }","variables":{"n":3}}`, numbered(n-1-3*21, "a%d: sum "))}
-		}, ComplexityExceeded, ""},
+		}, errcode.ComplexityExceeded, ""},
 		{"answer", func(l *Limits, to int) { l.Answer = to }, 100, func(n int) sent {
 			return posted(fmt.Sprintf("{ big(bytes: %d) }", n-len(`{"big":""}`)))
-		}, ResponseTooLarge, ""},
+		}, errcode.ResponseTooLarge, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -370,36 +371,36 @@ func TestHostileDocumentsAreRefusedQuickly(t *testing.T) {
 	tests := []struct {
 		name, text, code string
 	}{
-		{"a fragment in itself", "{ ...F } fragment F on Query { sum ...F }", ValidationFailed},
-		{"a fragment in itself, inside a field", "{ item(id: 1) { ...F } } fragment F on Item { parent { ...F } }", ValidationFailed},
-		{"a fragment in itself, inside an inline fragment", "{ ...F } fragment F on Query { ... { ...F } }", ValidationFailed},
-		{"two fragments in each other", "{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }", ValidationFailed},
-		{"a fragment in itself that nothing spreads", "{ sum } fragment F on Query { sum ...F }", ValidationFailed},
-		{"two fragments in each other that nothing spreads", "{ sum } fragment F on Query { ...G } fragment G on Query { ...F }", ValidationFailed},
-		{"a fragment in itself, by a long name", "{ ...F" + strings.Repeat("x", 1000) + " } fragment F" + strings.Repeat("x", 1000) + " on Query { ...F" + strings.Repeat("x", 1000) + " }", ValidationFailed},
+		{"a fragment in itself", "{ ...F } fragment F on Query { sum ...F }", errcode.ValidationFailed},
+		{"a fragment in itself, inside a field", "{ item(id: 1) { ...F } } fragment F on Item { parent { ...F } }", errcode.ValidationFailed},
+		{"a fragment in itself, inside an inline fragment", "{ ...F } fragment F on Query { ... { ...F } }", errcode.ValidationFailed},
+		{"two fragments in each other", "{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }", errcode.ValidationFailed},
+		{"a fragment in itself that nothing spreads", "{ sum } fragment F on Query { sum ...F }", errcode.ValidationFailed},
+		{"two fragments in each other that nothing spreads", "{ sum } fragment F on Query { ...G } fragment G on Query { ...F }", errcode.ValidationFailed},
+		{"a fragment in itself, by a long name", "{ ...F" + strings.Repeat("x", 1000) + " } fragment F" + strings.Repeat("x", 1000) + " on Query { ...F" + strings.Repeat("x", 1000) + " }", errcode.ValidationFailed},
 
-		{"fragments that are spread twice", chain(22, "NEXT NEXT", end), DocumentTooLarge},
-		{"fragments that are spread twice inline", chain(22, "... { NEXT } ... on Query { NEXT }", end), DocumentTooLarge},
-		{"fragments with two aliased fields", strings.NewReplacer("{ ...F0 }", "{ item(id: 1) { ...F0 } }", "on Query", "on Item").Replace(chain(12, "a: parent { NEXT } b: parent { NEXT }", " fragment F12 on Item { id }")), DocumentTooLarge},
-		{"fragments that are spread twice and end in none", chain(22, "NEXT NEXT", ""), ValidationFailed},
-		{"fragments that are spread twice, which nothing spreads", strings.Replace(chain(22, "NEXT NEXT", end), "...F0", "sum", 1), DocumentTooLarge},
-		{"fragments that all spread all that follow", "{ ...F0 }" + spreadAll(49) + " fragment F49 on Query { sum }", DocumentTooLarge},
-		{"fragments that all spread all that follow and end in none", "{ ...F0 }" + spreadAll(50), ValidationFailed},
-		{"a fragment twice, long and short", "{ ...F } fragment F on Query { " + strings.Repeat("sum ", 4900) + "} fragment F on Query { sum }", ValidationFailed},
-		{"a fragment twice, short and long", "{ ...F } fragment F on Query { sum } fragment F on Query { " + strings.Repeat("sum ", 4900) + "}", ValidationFailed},
+		{"fragments that are spread twice", chain(22, "NEXT NEXT", end), errcode.DocumentTooLarge},
+		{"fragments that are spread twice inline", chain(22, "... { NEXT } ... on Query { NEXT }", end), errcode.DocumentTooLarge},
+		{"fragments with two aliased fields", strings.NewReplacer("{ ...F0 }", "{ item(id: 1) { ...F0 } }", "on Query", "on Item").Replace(chain(12, "a: parent { NEXT } b: parent { NEXT }", " fragment F12 on Item { id }")), errcode.DocumentTooLarge},
+		{"fragments that are spread twice and end in none", chain(22, "NEXT NEXT", ""), errcode.ValidationFailed},
+		{"fragments that are spread twice, which nothing spreads", strings.Replace(chain(22, "NEXT NEXT", end), "...F0", "sum", 1), errcode.DocumentTooLarge},
+		{"fragments that all spread all that follow", "{ ...F0 }" + spreadAll(49) + " fragment F49 on Query { sum }", errcode.DocumentTooLarge},
+		{"fragments that all spread all that follow and end in none", "{ ...F0 }" + spreadAll(50), errcode.ValidationFailed},
+		{"a fragment twice, long and short", "{ ...F } fragment F on Query { " + strings.Repeat("sum ", 4900) + "} fragment F on Query { sum }", errcode.ValidationFailed},
+		{"a fragment twice, short and long", "{ ...F } fragment F on Query { sum } fragment F on Query { " + strings.Repeat("sum ", 4900) + "}", errcode.ValidationFailed},
 
-		{"a field five thousand times", "{" + strings.Repeat(" __typename", 4990) + " }", DocumentTooLarge},
-		{"many inline fragments in each other", "{ nothing " + nested(900, "... { ", "sum", " }") + " }", ValidationFailed},
-		{"many fields in each other that nothing asks for", "{ sum } fragment F on Item " + nested(400, "{ parent ", "{ id }", " }"), DocumentTooLarge},
-		{"lists in lists", "{ " + nested(5, "items(first: 100) { ", "id", " }") + " }", ComplexityExceeded},
-		{"many unknown fields", "{" + numbered(19, " a%d") + " }", ValidationFailed},
-		{"many fragments with fields of one name beside each other", "{ nothing item(id: 1) { " + numbered(49, "...F%d ") + "} }" + numbered(49, " fragment F%d on Item {"+strings.Repeat(" id", 9)+" }"), DocumentTooLarge},
-		{"many arguments of one name", "{ sum(" + strings.Repeat("a: 1 ", 1600) + ") }", ValidationFailed},
-		{"a variable many times", "query($v: Any) { " + numbered(18, "a%d: echo(value: ["+strings.Repeat("$v ", 120)+"]) ") + "nothing }", ValidationFailed},
-		{"many operations", numbered(2000, "{ sum }"), DocumentTooLarge},
-		{"a deep value", "{ echo(value: " + nested(2000, "[", "", "]") + ") }", DocumentTooLarge},
-		{"many brackets", strings.Repeat("{", 60<<10), ParseFailed},
-		{"many brackets of fields", strings.Repeat("{a", 30<<10), DocumentTooLarge},
+		{"a field five thousand times", "{" + strings.Repeat(" __typename", 4990) + " }", errcode.DocumentTooLarge},
+		{"many inline fragments in each other", "{ nothing " + nested(900, "... { ", "sum", " }") + " }", errcode.ValidationFailed},
+		{"many fields in each other that nothing asks for", "{ sum } fragment F on Item " + nested(400, "{ parent ", "{ id }", " }"), errcode.DocumentTooLarge},
+		{"lists in lists", "{ " + nested(5, "items(first: 100) { ", "id", " }") + " }", errcode.ComplexityExceeded},
+		{"many unknown fields", "{" + numbered(19, " a%d") + " }", errcode.ValidationFailed},
+		{"many fragments with fields of one name beside each other", "{ nothing item(id: 1) { " + numbered(49, "...F%d ") + "} }" + numbered(49, " fragment F%d on Item {"+strings.Repeat(" id", 9)+" }"), errcode.DocumentTooLarge},
+		{"many arguments of one name", "{ sum(" + strings.Repeat("a: 1 ", 1600) + ") }", errcode.ValidationFailed},
+		{"a variable many times", "query($v: Any) { " + numbered(18, "a%d: echo(value: ["+strings.Repeat("$v ", 120)+"]) ") + "nothing }", errcode.ValidationFailed},
+		{"many operations", numbered(2000, "{ sum }"), errcode.DocumentTooLarge},
+		{"a deep value", "{ echo(value: " + nested(2000, "[", "", "]") + ") }", errcode.DocumentTooLarge},
+		{"many brackets", strings.Repeat("{", 60<<10), errcode.ParseFailed},
+		{"many brackets of fields", strings.Repeat("{a", 30<<10), errcode.DocumentTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -409,7 +410,7 @@ func TestHostileDocumentsAreRefusedQuickly(t *testing.T) {
 			if took := time.Since(begun); took > quick {
 				t.Errorf("it took %v", took)
 			}
-			if len(errs) == 0 || Of(errs[0]) != tt.code || len(errs[0].Message) > 2*MaxText {
+			if len(errs) == 0 || errcode.Of(errs[0]) != tt.code || len(errs[0].Message) > 2*errcode.MaxText {
 				t.Errorf("got %.1000s, want %s", errs.Error(), tt.code)
 			}
 		})
@@ -516,21 +517,21 @@ func TestTheSchemaIsShownOrNot(t *testing.T) {
 		name, query string
 		on, off     string // codes
 	}{
-		{"the query of tools", theQueryOfTools, "", ValidationFailed},
-		{"a type", `{ __type(name: "Item") { name } }`, "", ValidationFailed},
-		{"by an alias", `{ a: __schema { queryType { name } } }`, "", ValidationFailed},
-		{"in a fragment", `{ ...F } fragment F on Query { ... { __schema { queryType { name } } } }`, "", ValidationFailed},
-		{"in an operation that does not run", `query B { __typename } query A { __schema { queryType { name } } }`, "", ValidationFailed},
-		{"in a subscription", `subscription { __schema { queryType { name } } }`, ValidationFailed, ValidationFailed},
-		{"where it is unknown", `{ item(id: 1) { __schema { queryType { name } } } }`, ValidationFailed, ValidationFailed},
+		{"the query of tools", theQueryOfTools, "", errcode.ValidationFailed},
+		{"a type", `{ __type(name: "Item") { name } }`, "", errcode.ValidationFailed},
+		{"by an alias", `{ a: __schema { queryType { name } } }`, "", errcode.ValidationFailed},
+		{"in a fragment", `{ ...F } fragment F on Query { ... { __schema { queryType { name } } } }`, "", errcode.ValidationFailed},
+		{"in an operation that does not run", `query B { __typename } query A { __schema { queryType { name } } }`, "", errcode.ValidationFailed},
+		{"in a subscription", `subscription { __schema { queryType { name } } }`, errcode.ValidationFailed, errcode.ValidationFailed},
+		{"where it is unknown", `{ item(id: 1) { __schema { queryType { name } } } }`, errcode.ValidationFailed, errcode.ValidationFailed},
 		{"the name of a type", `{ __typename item(id: 1) { __typename } }`, "", ""},
-		{"twenty levels", ofType(18), "", ValidationFailed},
-		{"twenty levels and the name of a type", strings.Replace(ofType(18), "{", "{ __typename", 1), "", ValidationFailed},
-		{"twenty-one levels", ofType(19), DocumentTooLarge, ValidationFailed},
-		{"sixteen levels and a field", strings.Replace(ofType(14), "{", "{ sum", 1), DocumentTooLarge, ValidationFailed},
-		{"fifteen levels and a field", strings.Replace(ofType(13), "{", "{ sum", 1), "", ValidationFailed},
-		{"lists in lists", lists, ValidationFailed, ValidationFailed},
-		{"a field that only looks like it", `{ __schem { name } }`, ValidationFailed, ValidationFailed},
+		{"twenty levels", ofType(18), "", errcode.ValidationFailed},
+		{"twenty levels and the name of a type", strings.Replace(ofType(18), "{", "{ __typename", 1), "", errcode.ValidationFailed},
+		{"twenty-one levels", ofType(19), errcode.DocumentTooLarge, errcode.ValidationFailed},
+		{"sixteen levels and a field", strings.Replace(ofType(14), "{", "{ sum", 1), errcode.DocumentTooLarge, errcode.ValidationFailed},
+		{"fifteen levels and a field", strings.Replace(ofType(13), "{", "{ sum", 1), "", errcode.ValidationFailed},
+		{"lists in lists", lists, errcode.ValidationFailed, errcode.ValidationFailed},
+		{"a field that only looks like it", `{ __schem { name } }`, errcode.ValidationFailed, errcode.ValidationFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
@@ -32,7 +33,7 @@ func takeAnswer(m *quota.Memory, op *operation, res *graphql.Response) bool {
 
 // noMemory refuses a request for which there is none now.
 func noMemory() *failure {
-	return &failure{http.StatusServiceUnavailable, NoMemory()}
+	return &failure{http.StatusServiceUnavailable, errcode.NoMemory()}
 }
 
 // weigh returns the bytes that the variables of a request count for while it runs:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // metrics say what the door refuses and how its caches do. Labels are from
@@ -69,16 +71,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // refusalCodes are those of requests that do not run.
 func refusalCodes() []string {
 	return []string{
-		ParseFailed, ValidationFailed, BadRequest, DocumentTooLarge, ComplexityExceeded, PersistedQueryNotFound, PayloadTooLarge, UnsupportedMediaType, MethodNotAllowed,
-		NotAcceptable, BatchingNotSupported, CSRF, RateLimited, Unavailable, Timeout, Unauthenticated, Internal,
+		errcode.ParseFailed, errcode.ValidationFailed, errcode.BadRequest, errcode.DocumentTooLarge, errcode.ComplexityExceeded, errcode.PersistedQueryNotFound, errcode.PayloadTooLarge, errcode.UnsupportedMediaType, errcode.MethodNotAllowed,
+		errcode.NotAcceptable, errcode.BatchingNotSupported, errcode.CSRF, errcode.RateLimited, errcode.Unavailable, errcode.Timeout, errcode.Unauthenticated, errcode.Internal,
 	}
 }
 
 // refuse counts a refusal. A code that is not ours is none of them.
 func (m *metrics) refuse(err *gqlerror.Error) {
-	code := Of(err)
+	code := errcode.Of(err)
 	if !slices.Contains(refusalCodes(), code) {
-		code = Internal
+		code = errcode.Internal
 	}
 	m.refused.WithLabelValues(code).Inc()
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // What stands before the transports, in this order: who may read the answer
@@ -78,7 +80,7 @@ func (d *Server) protection() (*http.CrossOriginProtection, error) {
 		}
 	}
 	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.refuse(w, r, http.StatusForbidden, Errorf(CSRF, "This page's origin may not send requests here."))
+		d.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "This page's origin may not send requests here."))
 	}))
 	return csrf, nil
 }
@@ -189,7 +191,7 @@ func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	}
 	c, ok := d.lookUpToken(r.Context(), c, token)
 	if !ok {
-		return c, Errorf(Internal, "internal error")
+		return c, errcode.Errorf(errcode.Internal, "internal error")
 	}
 	return c, d.count(c)
 }
@@ -253,7 +255,7 @@ func (d *Server) count(c caller) *gqlerror.Error {
 }
 
 func tooMany(wait time.Duration) *gqlerror.Error {
-	return RetryLater(RateLimited, "Too many requests.", wait)
+	return errcode.RetryLater(errcode.RateLimited, "Too many requests.", wait)
 }
 
 // bearer is the token of an Authorization header, or of what a socket sends in

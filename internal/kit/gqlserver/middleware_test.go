@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -118,7 +119,7 @@ func TestABrowserMaySendOnlyForPagesThatMay(t *testing.T) {
 			maps.Copy(header, tt.header)
 			res, text := s.ask(t, "POST", "/", query(`mutation { setName(name: "x") }`), header)
 			check := func() {
-				if code := firstCode(text); tt.allows && (res.StatusCode != 200 || code != "") || !tt.allows && (res.StatusCode != 403 || code != CSRF) {
+				if code := firstCode(text); tt.allows && (res.StatusCode != 200 || code != "") || !tt.allows && (res.StatusCode != 403 || code != errcode.CSRF) {
 					t.Errorf("%d %s", res.StatusCode, text)
 				}
 			}
@@ -217,7 +218,7 @@ func TestRequestsHaveARate(t *testing.T) {
 					t.Errorf("step %d: %d, want %d: %s", i, res.StatusCode, step.status, text)
 				}
 				if step.status == no {
-					want{429, mediaJSON, "-", []string{RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+					want{429, mediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 				}
 			}
 			hand.move(time.Second)
@@ -235,7 +236,7 @@ func TestARefusedRequestIsNotRead(t *testing.T) {
 	w := s.wire(t)
 	w.posts(jsonHeader, "Content-Length: 900000")
 	res, text := w.answer()
-	want{429, mediaJSON, "-", []string{RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{429, mediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	if !res.Close {
 		t.Error("the connection stays")
 	}
@@ -342,7 +343,7 @@ func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
 	who.change("bad", AuthResult{User: "panic"})
 	s := openHouse(t, Config{Authenticate: who.admit})
 	res, text := s.askAs(t, "bad", "")
-	want{500, mediaJSON, "-", []string{Internal}, nil}.check(t, res, text)
+	want{500, mediaJSON, "-", []string{errcode.Internal}, nil}.check(t, res, text)
 	s.wantPanics(t, 1, "who is it")
 	res, text = s.askAs(t, "ann", "")
 	want{200, mediaJSON, `{"viewer":"ann"}`, nil, nil}.check(t, res, text)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
@@ -61,9 +62,9 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 	limits := t.cfg.Limits
 	switch {
 	case !hasAny(r.Header, preflightHeaders()):
-		return nil, done, fail(http.StatusBadRequest, CSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
+		return nil, done, fail(http.StatusBadRequest, errcode.CSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
 	case c.admission.User == "" && !t.cfg.AnonymousUploads:
-		return nil, done, fail(http.StatusUnauthorized, Unauthenticated, "Files are taken from those who are signed in.")
+		return nil, done, fail(http.StatusUnauthorized, errcode.Unauthenticated, "Files are taken from those who are signed in.")
 	case limits.UploadBody >= 0 && r.ContentLength > int64(limits.UploadBody):
 		return nil, done, tooLong(limits.UploadBody)
 	case boundary == "":
@@ -173,9 +174,9 @@ func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.read += n
 	switch {
-	case Exceeds(c.read, c.limit):
+	case errcode.Exceeds(c.read, c.limit):
 		n, err = 0, errTooLong
-	case Exceeds(c.read, c.headEnd):
+	case errcode.Exceeds(c.read, c.headEnd):
 		n, err = 0, errLongHead
 	case !c.reserve(c.read):
 		n, err = 0, errNoRoom
@@ -215,7 +216,7 @@ func (u *upload) read() *failure {
 	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
-	if Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {
+	if errcode.Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {
 		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
 	}
 	for len(u.places) > 0 {
@@ -304,7 +305,7 @@ func (u *upload) file() *failure {
 	}
 	for _, path := range places {
 		one := graphql.Upload{
-			File: io.NewSectionReader(u.to, begin, size), Filename: Truncate(part.FileName()), Size: size, ContentType: Truncate(part.Header.Get("Content-Type")),
+			File: io.NewSectionReader(u.to, begin, size), Filename: errcode.Truncate(part.FileName()), Size: size, ContentType: errcode.Truncate(part.Header.Get("Content-Type")),
 		}
 		if !put(u.params.Variables, path, one) {
 			return badRequest("The part map names a place that is not a null in the variables.")
@@ -316,7 +317,7 @@ func (u *upload) file() *failure {
 // noDisk is a fault of ours.
 func (u *upload) noDisk(err error) *failure {
 	u.server.log.Error("an upload could not be kept", "err", err)
-	return fail(http.StatusInternalServerError, Internal, "The file could not be kept.")
+	return fail(http.StatusInternalServerError, errcode.Internal, "The file could not be kept.")
 }
 
 // close removes the files.

@@ -16,6 +16,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -103,8 +104,8 @@ func TestFilesArriveWhereMapPutsThem(t *testing.T) {
 
 func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{UploadBody: 300_000, Body: 100_000})
-	bad := want{400, mediaGraphQL, "-", []string{BadRequest}, nil}
-	long := want{413, mediaGraphQL, "-", []string{PayloadTooLarge}, nil}
+	bad := want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}
+	long := want{413, mediaGraphQL, "-", []string{errcode.PayloadTooLarge}, nil}
 	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a.txt", "A")
 	mapped := func(places string) string { return form(operations, field("map", places), one) }
 	tests := []struct {
@@ -130,7 +131,7 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 		{"it breaks off after operations", operations, bad},
 
 		{"operations that are no JSON", form(field("operations", "{"), places, one), bad},
-		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, mediaGraphQL, "-", []string{BatchingNotSupported}, nil}},
+		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, mediaGraphQL, "-", []string{errcode.BatchingNotSupported}, nil}},
 		{"operations that are no UTF-8", form(field("operations", strings.Replace(oneFile, "{", "{\"id\":\"\xff\",", 1)), places, one), bad},
 		{"operations that are nested deep", form(field("operations", `{"variables":`+strings.Repeat("[", 100)), places, one), bad},
 		{"a map that is no JSON", mapped(`{`), bad},
@@ -244,7 +245,7 @@ func TestAnUploadNeedsAHeaderThatNoFormCanSend(t *testing.T) {
 			if res.StatusCode != status {
 				t.Errorf("%s %q: %d, want %d: %s", header, value, res.StatusCode, status, text)
 			}
-			if status == 400 && firstCode(text) != CSRF {
+			if status == 400 && firstCode(text) != errcode.CSRF {
 				t.Errorf("%s %q: %s", header, value, text)
 			}
 		}
@@ -262,7 +263,7 @@ func TestOnlyWhoIsKnownMayUploadUnlessAllMay(t *testing.T) {
 		of := signedIn()
 		delete(of, "Authorization")
 		res, text = s.ask(t, "POST", "/", body, of)
-		if got := firstCode(text); anonymous && got != "" || !anonymous && (got != Unauthenticated || res.StatusCode != 401) {
+		if got := firstCode(text); anonymous && got != "" || !anonymous && (got != errcode.Unauthenticated || res.StatusCode != 401) {
 			t.Errorf("anonymous uploads %v: %d %s", anonymous, res.StatusCode, text)
 		}
 	}
@@ -316,7 +317,7 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 			w.posts(uploadHeaders+"ann", "Content-Length: 100000")
 			w.send(begun)
 			res, text := w.answer()
-			want{408, mediaJSON, "-", []string{Timeout}, nil}.check(t, res, text)
+			want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -346,7 +347,7 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 		eventually(t, "it is being read", func() bool { return taken(s.server.uploads) == before+2*uploadStep })
 		return w
 	}
-	busy := want{503, mediaGraphQL, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaGraphQL, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	held := []*wire{begin("ann")}
 	res, text := s.ask(t, "POST", "/", body, signedIn())
 	busy.check(t, res, text) // she has her quarter
@@ -545,7 +546,7 @@ func TestAnUploadThatFindsNoRoomIsRefused(t *testing.T) {
 		"in operations": {field("operations", strings.Repeat(" ", 3*uploadStep)+oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")},
 	} {
 		res, text := s.ask(t, "POST", "/", form(parts...), signedIn())
-		if res.StatusCode != 503 || firstCode(text) != Unavailable {
+		if res.StatusCode != 503 || firstCode(text) != errcode.Unavailable {
 			t.Errorf("%s: %d %s", where, res.StatusCode, text)
 		}
 	}
@@ -558,7 +559,7 @@ func TestAFileThatCannotBeKeptIsOurFault(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	s := openHouse(t, Config{Authenticate: named})
 	res, text := s.ask(t, "POST", "/", form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")), signedIn())
-	want{500, mediaGraphQL, "-", []string{Internal}, nil}.check(t, res, text)
+	want{500, mediaGraphQL, "-", []string{errcode.Internal}, nil}.check(t, res, text)
 	if strings.Contains(string(text), "nowhere") || !strings.Contains(s.log.String(), "nowhere") {
 		t.Errorf("the answer %s, and the log %s", text, s.log)
 	}

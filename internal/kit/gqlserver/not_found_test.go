@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -27,7 +28,7 @@ func guard(d *Server) *atomic.Int64 {
 		}
 		if wait, ok := AllowRead(ctx); !ok {
 			RecordRefusal(ctx, wait)
-			return nil, RetryLater(RateLimited, "Too many.", wait)
+			return nil, errcode.RetryLater(errcode.RateLimited, "Too many.", wait)
 		}
 		reads.Add(1)
 		if id, _ := field.Args["id"].(string); strings.HasPrefix(id, "gone") {
@@ -91,7 +92,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 			if n := reads.Load(); n != wantReads {
 				t.Errorf("%d reads, want %d: who is refused must not reach what reads", n, wantReads)
 			}
-			if n := testutil.ToFloat64(s.server.metrics.refused.WithLabelValues(RateLimited)); n != wantRefused {
+			if n := testutil.ToFloat64(s.server.metrics.refused.WithLabelValues(errcode.RateLimited)); n != wantRefused {
 				t.Errorf("%v refusals are counted, want %v", n, wantRefused)
 			}
 			hand.move(time.Minute)

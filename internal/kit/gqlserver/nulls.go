@@ -6,6 +6,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // A variable that may be null can stand where null is not allowed, if the place
@@ -41,7 +43,7 @@ func (c *cost) refuseNulls(op *ast.OperationDefinition, variables map[string]any
 	walk := valueWalk{
 		visit: func(v *ast.Value) bool {
 			if mustNotBeNull(v) && isNull(variables, v.Raw) {
-				refused = Errorf(ValidationFailed, "Variable \"$%s\" is null, but stands where a value of type %q is needed.", Truncate(v.Raw), v.ExpectedType)
+				refused = errcode.Errorf(errcode.ValidationFailed, "Variable \"$%s\" is null, but stands where a value of type %q is needed.", errcode.Truncate(v.Raw), v.ExpectedType)
 				refused.Locations = []gqlerror.Location{{Line: v.Position.Line, Column: v.Position.Column}}
 			}
 			return refused == nil

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
@@ -13,19 +15,19 @@ func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
 		name, document, variables string
 		code                      string // "" if it runs
 	}{
-		{"a literal", `{ items(first: null) { id } }`, `{}`, ValidationFailed},
-		{"a variable", `query($n: Int) { items(first: $n) { id } }`, `{"n":null}`, ValidationFailed},
-		{"a variable with a default of null", `query($n: Int = null) { items(first: $n) { id } }`, `{}`, ValidationFailed},
-		{"a null instead of a variable's default", `query($n: Int = 3) { items(first: $n) { id } }`, `{"n":null}`, ValidationFailed},
-		{"a variable in a nested field", `query($n: Int) { item(id: "1") { items(first: $n) { id } } }`, `{"n":null}`, ValidationFailed},
-		{"a variable in a fragment", `query($n: Int) { item(id: "1") { ...F } } fragment F on Item { items(first: $n) { id } }`, `{"n":null}`, ValidationFailed},
-		{"a variable in an inline fragment", `query($n: Int) { item(id: "1") { ... on Item { items(first: $n) { id } } } }`, `{"n":null}`, ValidationFailed},
-		{"an element of a list", `query($n: Int = 3) { sum(of: [1, $n]) }`, `{"n":null}`, ValidationFailed},
-		{"a value that is no list", `query($n: Int = 3) { items(first: 1) { id } sum(of: [$n]) }`, `{"n":null}`, ValidationFailed},
-		{"a directive of a field", `query($b: Boolean = true) { sum @include(if: $b) }`, `{"b":null}`, ValidationFailed},
-		{"a directive of a fragment", `query($b: Boolean = true) { ...F @skip(if: $b) } fragment F on Query { sum }`, `{"b":null}`, ValidationFailed},
-		{"a mutation", `mutation($w: String = "x") { guess(word: $w) }`, `{"w":null}`, ValidationFailed},
-		{"one of several variables", `query($a: Int, $b: Int) { items(first: $a) { items(first: $b) { id } } }`, `{"a":1,"b":null}`, ValidationFailed},
+		{"a literal", `{ items(first: null) { id } }`, `{}`, errcode.ValidationFailed},
+		{"a variable", `query($n: Int) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a variable with a default of null", `query($n: Int = null) { items(first: $n) { id } }`, `{}`, errcode.ValidationFailed},
+		{"a null instead of a variable's default", `query($n: Int = 3) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a variable in a nested field", `query($n: Int) { item(id: "1") { items(first: $n) { id } } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a variable in a fragment", `query($n: Int) { item(id: "1") { ...F } } fragment F on Item { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a variable in an inline fragment", `query($n: Int) { item(id: "1") { ... on Item { items(first: $n) { id } } } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"an element of a list", `query($n: Int = 3) { sum(of: [1, $n]) }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a value that is no list", `query($n: Int = 3) { items(first: 1) { id } sum(of: [$n]) }`, `{"n":null}`, errcode.ValidationFailed},
+		{"a directive of a field", `query($b: Boolean = true) { sum @include(if: $b) }`, `{"b":null}`, errcode.ValidationFailed},
+		{"a directive of a fragment", `query($b: Boolean = true) { ...F @skip(if: $b) } fragment F on Query { sum }`, `{"b":null}`, errcode.ValidationFailed},
+		{"a mutation", `mutation($w: String = "x") { guess(word: $w) }`, `{"w":null}`, errcode.ValidationFailed},
+		{"one of several variables", `query($a: Int, $b: Int) { items(first: $a) { items(first: $b) { id } } }`, `{"a":1,"b":null}`, errcode.ValidationFailed},
 
 		{"no variable given", `query($n: Int) { items(first: $n) { id } }`, `{}`, ""},
 		{"a value", `query($n: Int) { items(first: $n) { id } }`, `{"n":2}`, ""},
@@ -33,7 +35,7 @@ func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
 		{"null where it is allowed", `query($n: [Int!], $s: String) { sum(of: $n) hello(name: $s) }`, `{"n":null,"s":null}`, ""},
 		{"a field that is skipped", `query($n: Int, $b: Boolean!) { sum items(first: $n) @skip(if: $b) { id } }`, `{"n":null,"b":true}`, ""},
 		{"a field that is not included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":false}`, ""},
-		{"a field that is included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":true}`, ValidationFailed},
+		{"a field that is included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":true}`, errcode.ValidationFailed},
 		{
 			"another operation's variable", `query A($n: Int) { items(first: $n) { id } } query B($n: String) { hello(name: $n) }`,
 			`{"n":null}`, "",
@@ -68,8 +70,8 @@ func TestNullRefusesASubscriptionBeforeItBegins(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "")
 	v.send(`{"type":"subscribe","id":"1","payload":` + body + `}`)
-	v.wantsError("1", ValidationFailed)
-	openHouse(t, Config{}).stream(t, sent{http.MethodPost, "/", body}, "").wantsRefusalAfterComment(ValidationFailed)
+	v.wantsError("1", errcode.ValidationFailed)
+	openHouse(t, Config{}).stream(t, sent{http.MethodPost, "/", body}, "").wantsRefusalAfterComment(errcode.ValidationFailed)
 }
 
 func TestASubscriptionsRootIsNeitherSkippedNorIncluded(t *testing.T) {
@@ -93,10 +95,10 @@ func TestASubscriptionsRootIsNeitherSkippedNorIncluded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.stream(t, sent{http.MethodPost, "/", string(body)}, "").wantsRefusalAfterComment(ValidationFailed)
+			s.stream(t, sent{http.MethodPost, "/", string(body)}, "").wantsRefusalAfterComment(errcode.ValidationFailed)
 			v := sockets.enter(t, "")
 			v.send(`{"type":"subscribe","id":"1","payload":` + string(body) + `}`)
-			v.wantsError("1", ValidationFailed)
+			v.wantsError("1", errcode.ValidationFailed)
 		})
 	}
 	if log := s.log.String(); log != "" {

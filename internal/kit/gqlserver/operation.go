@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
@@ -137,7 +138,7 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	if !ok {
 		var err error
 		if at, err = op.server.running.AcquireWithin(ctx, limits.RunningWait, op.caller.key, points); err != nil {
-			return Busy()
+			return errcode.Busy()
 		}
 	}
 	op.place, op.counted = at, true
@@ -201,13 +202,13 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 		return nil
 	}
 	limits := op.server.cfg.Limits
-	if Exceeds(len(res.Data), limits.Answer) {
+	if errcode.Exceeds(len(res.Data), limits.Answer) {
 		res = &graphql.Response{
-			Errors: gqlerror.List{Errorf(ResponseTooLarge, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
+			Errors: gqlerror.List{errcode.Errorf(errcode.ResponseTooLarge, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
 			Data:   json.RawMessage("null"),
 		}
 	}
-	if Exceeds(len(res.Errors), limits.Errors) {
+	if errcode.Exceeds(len(res.Errors), limits.Errors) {
 		res.Errors = res.Errors[:limits.Errors]
 	}
 	if op.subscription() {
@@ -280,7 +281,7 @@ func appendResponse(out []byte, res *graphql.Response) []byte {
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		text, _ = json.Marshal(gqlerror.List{Errorf(Internal, "An error could not be written.")})
+		text, _ = json.Marshal(gqlerror.List{errcode.Errorf(errcode.Internal, "An error could not be written.")})
 		if _, list := v.(gqlerror.List); !list {
 			return []byte("{}")
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 var asJSON = map[string]string{"Content-Type": mediaJSON} //nolint:gochecknoglobals // a constant that Go cannot say
@@ -35,18 +37,18 @@ func (s *house) wantNothingRuns(t *testing.T) {
 func TestAnOperationHasItsTime(t *testing.T) {
 	timeouts := func(ctx context.Context, err error) *gqlerror.Error {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return &gqlerror.Error{Message: "It took too long.", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": Timeout}}
+			return &gqlerror.Error{Message: "It took too long.", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": errcode.Timeout}}
 		}
-		return Errorf(Internal, "internal error")
+		return errcode.Errorf(errcode.Internal, "internal error")
 	}
 	tests := []struct {
 		name, query string
 		present     graphql.ErrorPresenterFunc
 		want        want
 	}{
-		{"as the presenter says", "{ slow }", timeouts, want{200, mediaJSON, `{"slow":null}`, []string{Timeout}, nil}},
-		{"without a presenter", "{ slow }", nil, want{200, mediaJSON, `{"slow":null}`, []string{Internal}, nil}},
-		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, mediaJSON, `{"a":null,"sum":0,"b":null}`, []string{Timeout, Timeout}, nil}},
+		{"as the presenter says", "{ slow }", timeouts, want{200, mediaJSON, `{"slow":null}`, []string{errcode.Timeout}, nil}},
+		{"without a presenter", "{ slow }", nil, want{200, mediaJSON, `{"slow":null}`, []string{errcode.Internal}, nil}},
+		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, mediaJSON, `{"a":null,"sum":0,"b":null}`, []string{errcode.Timeout, errcode.Timeout}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,12 +92,12 @@ func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
 	if got := testutil.ToFloat64(s.server.metrics.points); got != 10 {
 		t.Errorf("%v points run", got)
 	}
-	busy := want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), as("ann"))
 	busy.check(t, res, text) // she has her quarter
 	res, text = s.ask(t, "POST", "/", query("{ sum }"), as("bob"))
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
-	if rest := s.stream(t, posted("subscription { count(to: 1) }"), "ann").rest(); !strings.Contains(rest, Unavailable) {
+	if rest := s.stream(t, posted("subscription { count(to: 1) }"), "ann").rest(); !strings.Contains(rest, errcode.Unavailable) {
 		t.Errorf("a subscription of hers: %q", rest)
 	}
 	e := s.stream(t, posted("subscription { ticks { text } }"), "bob")
@@ -191,7 +193,7 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 			if tt.data == "-" {
 				status = 500
 			}
-			want{status, mediaJSON, tt.data, []string{Internal}, nil}.check(t, res, text)
+			want{status, mediaJSON, tt.data, []string{errcode.Internal}, nil}.check(t, res, text)
 			if strings.Contains(string(text), tt.logged) || strings.Contains(string(text), ".go") || !strings.Contains(string(text), `"message":"internal error"`) {
 				t.Errorf("the answer is %s", text)
 			}
@@ -207,16 +209,16 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 func TestErrorsFromTheInsideAreNotShown(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ fail }"), asJSON)
-	want{200, mediaJSON, `{"fail":null}`, []string{Internal}, nil}.check(t, res, text)
+	want{200, mediaJSON, `{"fail":null}`, []string{errcode.Internal}, nil}.check(t, res, text)
 	tests := []struct {
 		name string
 		err  error
 		want *gqlerror.Error
 	}{
-		{"of the inside", errors.New("secret"), &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": Internal}}},
-		{"with a cause", &gqlerror.Error{Message: "secret", Err: errors.New("secret")}, &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": Internal}}},
-		{"wrapped", fmt.Errorf("secret: %w", Errorf(RateLimited, "Too much.")), &gqlerror.Error{Message: "Too much.", Extensions: map[string]any{"code": RateLimited}}},
-		{"of ours", &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Rule: "secret", Extensions: map[string]any{"code": RateLimited}}, &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Extensions: map[string]any{"code": RateLimited}}},
+		{"of the inside", errors.New("secret"), &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": errcode.Internal}}},
+		{"with a cause", &gqlerror.Error{Message: "secret", Err: errors.New("secret")}, &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": errcode.Internal}}},
+		{"wrapped", fmt.Errorf("secret: %w", errcode.Errorf(errcode.RateLimited, "Too much.")), &gqlerror.Error{Message: "Too much.", Extensions: map[string]any{"code": errcode.RateLimited}}},
+		{"of ours", &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Rule: "secret", Extensions: map[string]any{"code": errcode.RateLimited}}, &gqlerror.Error{Message: "Too much.", Path: ast.Path{ast.PathName("a")}, Extensions: map[string]any{"code": errcode.RateLimited}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // Automatic persisted queries, as Apollo's clients and urql send them: a client
@@ -36,13 +38,13 @@ func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
 		text, known := d.textOf(hash)
 		d.metrics.persistedQuery(known)
 		if !known {
-			return Errorf(PersistedQueryNotFound, "PersistedQueryNotFound")
+			return errcode.Errorf(errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 		}
 		params.Query = text
 		return nil
 	}
 	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
-		return Errorf(BadRequest, "The hash of the persisted query is not that of the query.")
+		return errcode.Errorf(errcode.BadRequest, "The hash of the persisted query is not that of the query.")
 	}
 	return nil
 }
@@ -63,7 +65,7 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	fields, _ := extensions["persistedQuery"].(map[string]any)
 	hash, _ := fields["sha256Hash"].(string)
 	if !isSHA256(hash) {
-		return "", Errorf(BadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
+		return "", errcode.Errorf(errcode.BadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
 	}
 	return strings.ToLower(hash), nil
 }

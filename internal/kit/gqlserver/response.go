@@ -8,6 +8,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // slowestReader is how many bytes a second a client must take at least, beside
@@ -119,14 +121,14 @@ func statusOf(res *graphql.Response, media string) int {
 	if len(res.Data) > 0 || len(res.Errors) == 0 {
 		return http.StatusOK
 	}
-	switch Of(res.Errors[0]) {
-	case Internal:
+	switch errcode.Of(res.Errors[0]) {
+	case errcode.Internal:
 		return http.StatusInternalServerError
-	case RateLimited:
+	case errcode.RateLimited:
 		return http.StatusTooManyRequests
-	case Unavailable:
+	case errcode.Unavailable:
 		return http.StatusServiceUnavailable
-	case BadRequest, BatchingNotSupported, CSRF:
+	case errcode.BadRequest, errcode.BatchingNotSupported, errcode.CSRF:
 		return http.StatusBadRequest
 	}
 	if media == mediaJSON {

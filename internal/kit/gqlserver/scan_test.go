@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -28,7 +29,7 @@ func (d *Server) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
 	fields, err := object(text)
 	if err != nil {
 		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-			return nil, fail(http.StatusBadRequest, BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+			return nil, fail(http.StatusBadRequest, errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
 		}
 		return nil, badRequest("The request is not one JSON object with a query.")
 	}
@@ -74,7 +75,7 @@ func sameDecoded(t *testing.T, d *Server, text []byte) {
 		}
 	case refused == nil || failed == nil:
 		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
-	case refused.status != failed.status || Of(refused.Error) != Of(failed.Error) || refused.Message != failed.Message:
+	case refused.status != failed.status || errcode.Of(refused.Error) != errcode.Of(failed.Error) || refused.Message != failed.Message:
 		t.Errorf("%q: encoding/json says %d %v, ours %d %v", text, refused.status, refused, failed.status, failed)
 	}
 }

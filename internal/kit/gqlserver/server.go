@@ -31,6 +31,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
@@ -204,5 +205,5 @@ func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	if told, ok := errors.AsType[*gqlerror.Error](err); ok && told.Err == nil {
 		return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
 	}
-	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": Internal}}
+	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": errcode.Internal}}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -124,10 +125,10 @@ func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 		want           want
 	}{
 		{"the whole, once", "{ ...All } " + whole, want{200, mediaGraphQL, "*", nil, nil}},
-		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
+		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
 		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, mediaGraphQL, "*", nil, nil}},
 		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, mediaGraphQL, "*", nil, nil}},
-		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{ComplexityExceeded}, nil}},
+		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
@@ -139,7 +140,7 @@ func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
 	s := openStreams(t, Config{Limits: Limits{Memory: 40 * kb}}) // an event of 10 KB takes more than a quarter
 	rest := s.stream(t, posted("subscription { flood }"), "").rest()
-	if !strings.Contains(rest, Unavailable) || !strings.HasSuffix(rest, completeEvent) {
+	if !strings.Contains(rest, errcode.Unavailable) || !strings.HasSuffix(rest, completeEvent) {
 		t.Errorf("got %q", rest)
 	}
 	wantUnused(t, s.server.memory)
@@ -158,7 +159,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, text = as("ann", "{ sum } # new")
-	want{503, mediaJSON, "-", []string{Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	res, text = as("ann", "{ sum }") // it is known
 	fine.check(t, res, text)
 	res, text = as("bob", "{ sum } # newer")
@@ -171,7 +172,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": mediaJSON})
-	want{200, mediaJSON, "-", []string{DocumentTooLarge}, nil}.check(t, res, text)
+	want{200, mediaJSON, "-", []string{errcode.DocumentTooLarge}, nil}.check(t, res, text)
 }
 
 func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
@@ -223,7 +224,7 @@ func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
 	s.server.docs.persisted.Set(named, text)
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
 	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
-	want{503, mediaJSON, "-", []string{Unavailable}, nil}.check(t, res, answer)
+	want{503, mediaJSON, "-", []string{errcode.Unavailable}, nil}.check(t, res, answer)
 	wantUnused(t, s.server.memory)
 }
 
@@ -237,7 +238,7 @@ func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, refused := measure(doc, Limits{}.orDefaults(), true)
 	runtime.ReadMemStats(&after)
-	if refused == nil || Of(refused) != DocumentTooLarge {
+	if refused == nil || errcode.Of(refused) != errcode.DocumentTooLarge {
 		t.Errorf("got %v", refused)
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*mb {
@@ -272,7 +273,7 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 		}
 	}
 	res, text := s.ask(t, "POST", "/", body("query"), modern)
-	want{503, mediaGraphQL, "-", []string{Unavailable}, nil}.check(t, res, text)
+	want{503, mediaGraphQL, "-", []string{errcode.Unavailable}, nil}.check(t, res, text)
 	res, text = s.ask(t, "POST", "/", body("mutation"), modern)
 	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
 }

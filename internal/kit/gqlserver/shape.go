@@ -6,6 +6,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // shape measures a parsed document before it is validated, for validation is
@@ -50,7 +52,7 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes i
 	}
 	for _, f := range doc.Fragments {
 		if s.fragments[f.Name] != nil { // validation would walk the one that was not measured
-			return 0, Errorf(ValidationFailed, "There are two fragments with the name %s.", Truncate(f.Name))
+			return 0, errcode.Errorf(errcode.ValidationFailed, "There are two fragments with the name %s.", errcode.Truncate(f.Name))
 		}
 		s.fragments[f.Name] = f
 		s.directed(f.Directives)
@@ -68,15 +70,15 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes i
 
 // atMost refuses the document if n is beyond a limit.
 func (s *shape) atMost(what string, n, limit int) {
-	if Exceeds(n, limit) {
-		s.refuse(DocumentTooLarge, "The document has too many %s: at most %d are allowed.", what, limit)
+	if errcode.Exceeds(n, limit) {
+		s.refuse(errcode.DocumentTooLarge, "The document has too many %s: at most %d are allowed.", what, limit)
 	}
 }
 
 // refuse notes the first thing that is wrong.
 func (s *shape) refuse(code, format string, args ...any) {
 	if s.err == nil {
-		s.err = Errorf(code, format, args...)
+		s.err = errcode.Errorf(code, format, args...)
 	}
 }
 
@@ -165,7 +167,7 @@ func (s *shape) field(all *size, f *ast.Field) {
 	s.arguments(f.Arguments)
 	schema := f.Name == "__schema" || f.Name == "__type"
 	if schema && !s.introspection {
-		s.refuse(ValidationFailed, "Introspection is switched off.")
+		s.refuse(errcode.ValidationFailed, "Introspection is switched off.")
 	}
 	inner := s.set(f.SelectionSet)
 	all.depth = max(all.depth, inner.depth+1)
@@ -198,7 +200,7 @@ func (s *shape) fragment(name string) size {
 	case known != nil:
 		return *known
 	case begun:
-		s.refuse(ValidationFailed, "The fragment %s contains itself.", Truncate(name))
+		s.refuse(errcode.ValidationFailed, "The fragment %s contains itself.", errcode.Truncate(name))
 		return size{}
 	case def == nil: // validation names it
 		return size{}
@@ -240,7 +242,7 @@ func (s *shape) value(v *ast.Value) {
 		_, err = strconv.ParseFloat(v.Raw, 64)
 	}
 	if err != nil {
-		s.refuse(ValidationFailed, "The number %s is too large.", Truncate(v.Raw))
+		s.refuse(errcode.ValidationFailed, "The number %s is too large.", errcode.Truncate(v.Raw))
 	}
 	for _, c := range v.Children {
 		s.value(c.Value)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -89,7 +90,7 @@ func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
 	leaveOpen, ok := t.streams.enter(op.cancel)
 	if !ok {
 		leaveAddress()
-		return nil, &failure{http.StatusServiceUnavailable, RetryLater(Unavailable, "The server is stopping.", time.Second)}
+		return nil, &failure{http.StatusServiceUnavailable, errcode.RetryLater(errcode.Unavailable, "The server is stopping.", time.Second)}
 	}
 	leaveUser := func() {}
 	if user := c.admission.User; user != "" {
@@ -174,7 +175,7 @@ func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	answer := s.memoryOf(op.caller)
 	defer answer.Release()
 	if !takeAnswer(answer, op, res) {
-		s.fail(NoMemory())
+		s.fail(errcode.NoMemory())
 		return false
 	}
 	s.next(res)
@@ -190,7 +191,7 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if now := who.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
 		return false
 	}
-	s.fail(Errorf(Unauthenticated, "The session has ended."))
+	s.fail(errcode.Errorf(errcode.Unauthenticated, "The session has ended."))
 	return true
 }
 
@@ -211,7 +212,7 @@ func (s *eventStream) end(ctx context.Context, op *operation) {
 	case reason == nil:
 		s.complete()
 	case errors.Is(reason, errReplaced):
-		s.fail(Errorf(RateLimited, "A newer stream of this user took its place."))
+		s.fail(errcode.Errorf(errcode.RateLimited, "A newer stream of this user took its place."))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/goleak"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -207,10 +208,10 @@ func TestWhatIsNoRequestGetsNoStream(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"no JSON", sent{"POST", "/", "{"}, 400, BadRequest},
-		{"a mutation by GET", sent{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, MethodNotAllowed},
-		{"another method", sent{"PUT", "/", ""}, 405, MethodNotAllowed},
-		{"a large body", sent{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, PayloadTooLarge},
+		{"no JSON", sent{"POST", "/", "{"}, 400, errcode.BadRequest},
+		{"a mutation by GET", sent{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, errcode.MethodNotAllowed},
+		{"another method", sent{"PUT", "/", ""}, 405, errcode.MethodNotAllowed},
+		{"a large body", sent{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, errcode.PayloadTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestTooManyStreamsOfAnAddressAreRefused(t *testing.T) {
 	first := s.stream(t, posted(ticks), "")
 	s.stream(t, posted(ticks), "ann")
 	third := s.stream(t, posted(ticks), "")
-	if text := third.rest(); third.head.StatusCode != 429 || firstCode([]byte(text)) != RateLimited || third.head.Header.Get("Retry-After") == "" {
+	if text := third.rest(); third.head.StatusCode != 429 || firstCode([]byte(text)) != errcode.RateLimited || third.head.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", third.head.StatusCode, text)
 	}
 	if query := s.stream(t, posted("{ sum }"), ""); query.head.StatusCode != 200 {
@@ -295,7 +296,7 @@ func TestTheOldestStreamOfAUserGivesWay(t *testing.T) {
 		e.wants(emptyComment)
 		all = append(all, e)
 	}
-	all[0].wantsRefusal(RateLimited)
+	all[0].wantsRefusal(errcode.RateLimited)
 	eventually(t, "the others listen", func() bool { return s.schema.Push("hello") == 4 })
 	for _, e := range all[1:] {
 		for event := e.next(); !strings.Contains(event, "hello"); event = e.next() {
@@ -330,7 +331,7 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 				for event == emptyComment {
 					event = e.next()
 				}
-				if !strings.Contains(event, Unauthenticated) || strings.Contains(event, `"data"`) {
+				if !strings.Contains(event, errcode.Unauthenticated) || strings.Contains(event, `"data"`) {
 					t.Errorf("got %q", event)
 				}
 				if rest := e.rest(); rest != completeEvent {
@@ -375,7 +376,7 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 		}
 	}
 	late := s.stream(t, posted(ticks), "")
-	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != Unavailable || late.head.Header.Get("Retry-After") == "" {
+	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != errcode.Unavailable || late.head.Header.Get("Retry-After") == "" {
 		t.Errorf("a new one: %d %s", late.head.StatusCode, text)
 	}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON})
@@ -392,7 +393,7 @@ func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errStopping)
 		responses := make(chan *graphql.Response, 1)
-		responses <- &graphql.Response{Errors: gqlerror.List{Errorf(Internal, "context canceled")}}
+		responses <- &graphql.Response{Errors: gqlerror.List{errcode.Errorf(errcode.Internal, "context canceled")}}
 		to := httptest.NewRecorder()
 		newEventStream(s.server, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
 		if got := to.Body.String(); got != "" {
@@ -498,8 +499,8 @@ func TestASharedStreamEndsAsItsSourceDoes(t *testing.T) {
 	failing.wants(emptyComment)
 	eventually(t, "it follows", func() bool { return s.schema.Running("told") == 1 })
 	s.schema.End("b", errors.New("the inside"))
-	failing.wantsRefusal(Internal)
-	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(Internal)
+	failing.wantsRefusal(errcode.Internal)
+	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(errcode.Internal)
 }
 
 func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
@@ -512,7 +513,7 @@ func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	e.wantsNews(1)
 	p.change("ann", AuthResult{BadToken: true})
 	s.server.Recheck("of ann")
-	e.wantsRefusal(Unauthenticated)
+	e.wantsRefusal(errcode.Unauthenticated)
 	testkit.Eventually(t, patience, func() bool { return s.server.holders.held() == 0 })
 }
 

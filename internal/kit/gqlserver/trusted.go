@@ -8,6 +8,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // trusted are the documents that are known from the start on (trusted documents, as
@@ -39,7 +41,7 @@ func (d *documents) vet(hash string, doc *document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
 		return errors.New("its name is not the SHA-256 of its text, in lower-case hex")
 	}
-	if Exceeds(len(doc.text), limits.Document) {
+	if errcode.Exceeds(len(doc.text), limits.Document) {
 		return fmt.Errorf("it is longer than %d bytes", limits.Document)
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, limits.Tokens)

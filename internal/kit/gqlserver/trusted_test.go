@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // booklet are documents by their hashes, as an app brings them.
@@ -36,8 +37,8 @@ func TestADocumentThatIsTrustedIsKnownByItsHashAlone(t *testing.T) {
 		{name: "without any cache", hash: hashOf(text), limits: Limits{PersistedCache: -1, DocumentCache: -1}, want: `{"data":{"sum":3}}`},
 		{name: "beyond a stricter limit of its shape", hash: hashOf(text), limits: Limits{Fields: 1, Tokens: 1, Depth: 1, Variables: 1, Document: 1}, want: `{"data":{"sum":3}}`},
 		{name: "beyond a stricter limit of its length", hash: hashOf(long), limits: Limits{Document: 1000}, want: `{"data":{"sum":3}}`},
-		{name: "not beyond what running it may cost", hash: hashOf("{ sum hello }"), limits: Limits{Complexity: 1}, want: ComplexityExceeded},
-		{name: "others are not", hash: hashOf("{ hello }"), want: PersistedQueryNotFound},
+		{name: "not beyond what running it may cost", hash: hashOf("{ sum hello }"), limits: Limits{Complexity: 1}, want: errcode.ComplexityExceeded},
+		{name: "others are not", hash: hashOf("{ hello }"), want: errcode.PersistedQueryNotFound},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

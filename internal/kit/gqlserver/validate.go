@@ -6,6 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // ruleSet is the validation rules of the specification, in a fixed order. Those
@@ -98,8 +100,8 @@ func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, l
 			for _, o := range options {
 				o(err)
 			}
-			err.Message = Truncate(err.Message)
-			err.Extensions = map[string]any{"code": ValidationFailed}
+			err.Message = errcode.Truncate(err.Message)
+			err.Extensions = map[string]any{"code": errcode.ValidationFailed}
 			errs = append(errs, err)
 			if len(errs) == limit {
 				panic(errLimitReached{})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // Codes that sockets close with, beside 1009 (a message too large), 1012 (the
@@ -162,7 +164,7 @@ func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 		message = io.LimitReader(message, int64(limit)+1)
 	}
 	text, err := io.ReadAll(message)
-	if err == nil && Exceeds(len(text), limit) {
+	if err == nil && errcode.Exceeds(len(text), limit) {
 		c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
 	}
 	return text, err //nolint:wrapcheck // the code that it tells is all that matters

@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // A wsOperation is an operation of a socket, from "subscribe" on.
@@ -37,7 +39,7 @@ func (c *wsConn) subscribe(m message) {
 		c.misuse(messageInvalid, statusDuplicateID, "there is an operation with this id already")
 	case tooManyTasks:
 		c.sockets.metrics.refused[messageTooMany].Inc()
-		c.writeErrors(ctx, t.id, gqlerror.List{Errorf(RateLimited, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
+		c.writeErrors(ctx, t.id, gqlerror.List{errcode.Errorf(errcode.RateLimited, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
 	case tooLate:
 	}
 	cancel()
@@ -64,7 +66,7 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 		return notReady
 	case c.tasks[t.id] != nil:
 		return duplicate
-	case Exceeds(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
+	case errcode.Exceeds(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
 		return tooManyTasks
 	}
 	c.tasks[t.id], t.counted = t, true
@@ -130,7 +132,7 @@ func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer t.cancel()
 	goesOn := false
 	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.Present that panics
-		c.sendErrors(ctx, t, gqlerror.List{Errorf(Internal, "internal error")})
+		c.sendErrors(ctx, t, gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")})
 	}
 	if !goesOn {
 		c.release(t)
@@ -163,7 +165,7 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 		return false
 	}
 	if !who.memory.Take(weigh(t.params)) {
-		c.fail(ctx, t, NoMemory())
+		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
 	t.payload = nil // a subscription may run for long
@@ -203,7 +205,7 @@ func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, re
 	case !c.wants(t):
 		return false
 	case !takeAnswer(held, op, res):
-		c.fail(ctx, t, NoMemory())
+		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
 	return c.write(ctx, frame(messageNext, t.id, encode(res)))

@@ -17,6 +17,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/time/rate"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // subprotocol is the one that is spoken, "GraphQL over WebSocket":
@@ -28,7 +30,7 @@ const retryUpgrade = 5 * time.Second
 
 // tooManyOpen refuses one more socket, or event stream, of an address.
 func tooManyOpen() *gqlerror.Error {
-	return RetryLater(RateLimited, "Too many sockets and streams from this address.", retryUpgrade)
+	return errcode.RetryLater(errcode.RateLimited, "Too many sockets and streams from this address.", retryUpgrade)
 }
 
 // wsServer is the WebSocket transport: it upgrades requests, and knows all
@@ -61,7 +63,7 @@ func newSockets(d *Server) *wsServer {
 // goroutine.
 func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
-		s.server.refuse(w, r, http.StatusServiceUnavailable, RetryLater(Unavailable, "The server is stopping.", retryUpgrade))
+		s.server.refuse(w, r, http.StatusServiceUnavailable, errcode.RetryLater(errcode.Unavailable, "The server is stopping.", retryUpgrade))
 		return
 	}
 	var c *wsConn
@@ -84,7 +86,7 @@ func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 // upgrade returns nil if it answered the request with an HTTP error.
 func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 	if !s.server.originAllowed(r) {
-		s.server.refuse(w, r, http.StatusForbidden, Errorf(CSRF, "This page's origin may not open sockets here."))
+		s.server.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "This page's origin may not open sockets here."))
 		return nil
 	}
 	if status, err := handshake(w, r); err != nil {
@@ -92,7 +94,7 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		return nil
 	}
 	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
-		s.server.refuse(w, r, http.StatusBadRequest, Errorf(BadRequest, "The only sub-protocol is %s.", subprotocol))
+		s.server.refuse(w, r, http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "The only sub-protocol is %s.", subprotocol))
 		return nil
 	}
 	c := newSocket(s, r)
@@ -123,12 +125,12 @@ func handshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerro
 	switch {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
-		return http.StatusMethodNotAllowed, Errorf(MethodNotAllowed, "A WebSocket needs GET.")
+		return http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "A WebSocket needs GET.")
 	case !r.ProtoAtLeast(1, 1), !hasToken(r.Header.Values("Connection"), "upgrade"):
-		return http.StatusBadRequest, Errorf(BadRequest, "A WebSocket needs HTTP/1.1 and Connection: Upgrade.")
+		return http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "A WebSocket needs HTTP/1.1 and Connection: Upgrade.")
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
 		w.Header().Set("Sec-WebSocket-Version", "13")
-		return http.StatusUpgradeRequired, Errorf(BadRequest, "The only version of WebSocket is 13.")
+		return http.StatusUpgradeRequired, errcode.Errorf(errcode.BadRequest, "The only version of WebSocket is 13.")
 	}
 	return 0, nil
 }

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -326,12 +327,12 @@ func TestSocketUpgradesWhomItMay(t *testing.T) {
 		{name: "no origin", protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
 		{name: "its own origin", origin: "http://" + own, protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
 		{name: "an origin that is allowed", origin: "https://app.example.com", protocols: []string{subprotocol}, status: http.StatusSwitchingProtocols},
-		{name: "an allowed origin in clear text", origin: "http://app.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
-		{name: "a foreign origin", origin: "https://evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
-		{name: "a foreign origin that begins like ours", origin: "http://" + own + ".evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
-		{name: "a sandboxed page", origin: "null", protocols: []string{subprotocol}, status: http.StatusForbidden, code: CSRF},
+		{name: "an allowed origin in clear text", origin: "http://app.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: errcode.CSRF},
+		{name: "a foreign origin", origin: "https://evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: errcode.CSRF},
+		{name: "a foreign origin that begins like ours", origin: "http://" + own + ".evil.example.com", protocols: []string{subprotocol}, status: http.StatusForbidden, code: errcode.CSRF},
+		{name: "a sandboxed page", origin: "null", protocols: []string{subprotocol}, status: http.StatusForbidden, code: errcode.CSRF},
 		{name: "the sub-protocol among others", protocols: []string{"graphql-ws", subprotocol}, status: http.StatusSwitchingProtocols},
-		{name: "another sub-protocol", protocols: []string{"graphql-ws"}, status: http.StatusBadRequest, code: BadRequest},
+		{name: "another sub-protocol", protocols: []string{"graphql-ws"}, status: http.StatusBadRequest, code: errcode.BadRequest},
 		{name: "no sub-protocol", status: http.StatusSwitchingProtocols}, // and closed, see below
 	}
 	for _, tt := range tests {
@@ -489,10 +490,10 @@ func TestSocketTellsErrors(t *testing.T) {
 		code                   string   // of one "error"
 		want                   []string // or the types of messages
 	}{
-		{name: "what does not parse", query: `{`, code: ParseFailed},
-		{name: "what is not valid", query: `{ none }`, code: ValidationFailed},
-		{name: "nothing", query: ``, code: BadRequest},
-		{name: "variables too deep", query: `{ hello }`, variables: `{"a":{"b":{"c":{"d":{}}}}}`, code: BadRequest},
+		{name: "what does not parse", query: `{`, code: errcode.ParseFailed},
+		{name: "what is not valid", query: `{ none }`, code: errcode.ValidationFailed},
+		{name: "nothing", query: ``, code: errcode.BadRequest},
+		{name: "variables too deep", query: `{ hello }`, variables: `{"a":{"b":{"c":{"d":{}}}}}`, code: errcode.BadRequest},
 		{name: "a field that fails", query: `{ hello fail }`, want: []string{messageNext, messageComplete}},
 		{name: "a resolver that panics", query: `{ hello crash }`, want: []string{messageNext, messageComplete}},
 		{name: "a panic where gqlgen does not recover", query: `{ explode }`, want: []string{messageNext, messageComplete}},
@@ -661,7 +662,7 @@ func TestAnOperationTooManyIsAnErrorForItAlone(t *testing.T) {
 	v.subscribe("1", "{ wait }")
 	v.subscribe("2", "subscription { ticks { text } }")
 	v.subscribe("3", "{ hello }")
-	v.wantsError("3", RateLimited)
+	v.wantsError("3", errcode.RateLimited)
 	eventually(t, "both run", func() bool { return s.Running("wait") == 1 && s.Subscriptions() == 1 })
 	s.Release()
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"wait":"released"}}}`, `{"type":"complete","id":"1"}`)
@@ -681,7 +682,7 @@ func TestOperationsThatDoNotHeedTheirEndCountToo(t *testing.T) {
 		v.send(`{"type":"complete","id":"` + id + `"}`)
 	}
 	v.subscribe("3", "{ hello }")
-	v.wantsError("3", RateLimited)
+	v.wantsError("3", errcode.RateLimited)
 	close(hold)
 	eventually(t, "they have ended", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.operations) == 0 })
 	v.subscribe("3", "{ hello }")
@@ -697,7 +698,7 @@ func TestLargeDocumentsNeedMemoryAsLongAsTheyRun(t *testing.T) {
 	v.subscribe("1", large("x"))
 	eventually(t, "the first runs", func() bool { return s.Subscriptions() == 1 })
 	v.subscribe("2", large("y"))
-	v.wantsError("2", Unavailable)
+	v.wantsError("2", errcode.Unavailable)
 	v.subscribe("2", large("x")) // it shares the document of the first
 	eventually(t, "the one with the same document runs", func() bool { return s.Subscriptions() == 2 })
 	v.send(`{"type":"complete","id":"1"}`)
@@ -744,7 +745,7 @@ func TestTooManySocketsOfAnAddressAreRefused(t *testing.T) {
 	s := start(t, Config{Limits: Limits{SocketsPerAddress: 2}})
 	first, second := s.visit(t), s.visit(t)
 	_, got := s.dial(t, nil, subprotocol)
-	if d := cmp.Diff(answer{http.StatusTooManyRequests, "5", RateLimited}, got, cmp.AllowUnexported(answer{})); d != "" {
+	if d := cmp.Diff(answer{http.StatusTooManyRequests, "5", errcode.RateLimited}, got, cmp.AllowUnexported(answer{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	_ = first.conn.Close(websocket.StatusNormalClosure, "")
@@ -824,10 +825,10 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	s := start(t, Config{ErrorPresenter: func(context.Context, error) *gqlerror.Error { panic("present") }})
 	v := s.enter(t, "ann")
 	v.subscribe("1", "{ none }")
-	v.wantsError("1", Internal)
+	v.wantsError("1", errcode.Internal)
 	s.people.change("ann", AuthResult{User: "panic"})
 	v.subscribe("1", "{ viewer }")
-	v.wantsError("1", Internal)
+	v.wantsError("1", errcode.Internal)
 	v.lives()
 }
 
@@ -859,7 +860,7 @@ func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{Limits: Limits{Memory: 4 * mb}})
 	v := s.enter(t, "")
 	v.subscribe("1", "{ big(bytes: 900000) }")
-	v.wantsError("1", Unavailable)
+	v.wantsError("1", errcode.Unavailable)
 	v.lives()
 	if taken := taken(s.server.memory); taken != 0 {
 		t.Errorf("%d bytes are still held", taken)
@@ -875,7 +876,7 @@ func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
 	asked := s.people.asked()
 	v.subscribe("1", "{ viewer }")
-	v.wantsError("1", RateLimited)
+	v.wantsError("1", errcode.RateLimited)
 	if s.people.asked() != asked {
 		t.Error("it was asked all the same")
 	}
@@ -896,9 +897,9 @@ func TestAHandshakeThatIsNoneIsRefusedWithACode(t *testing.T) {
 		header       map[string]string
 		want         want
 	}{
-		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{MethodNotAllowed}, map[string]string{"Allow": "GET"}}},
-		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{BadRequest}, nil}},
-		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{BadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
+		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "GET"}}},
+		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{errcode.BadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, tt.method, "/", "", tt.header)
@@ -911,7 +912,7 @@ func TestASubscriptionThatDoesNotBeginIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "")
 	v.subscribe("1", "subscription { refused }")
-	v.wantsError("1", Internal)
+	v.wantsError("1", errcode.Internal)
 	v.lives()
 }
 
@@ -1011,7 +1012,7 @@ func TestCloseEndsAllSockets(t *testing.T) {
 		t.Errorf("%d operations run on", n)
 	}
 	_, got := s.dial(t, nil, subprotocol)
-	if d := cmp.Diff(answer{http.StatusServiceUnavailable, "5", Unavailable}, got, cmp.AllowUnexported(answer{})); d != "" {
+	if d := cmp.Diff(answer{http.StatusServiceUnavailable, "5", errcode.Unavailable}, got, cmp.AllowUnexported(answer{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	s.close(t) // once more is no harm

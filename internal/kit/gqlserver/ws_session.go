@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // init is connection_init: it finds out who asks.
@@ -102,7 +103,7 @@ func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who c
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
 	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Admit cannot even say that
-		return known, RetryLater(Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
+		return known, errcode.RetryLater(errcode.Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
 	case who.admission.Unavailable:
 		known.admission.WithContext = who.admission.WithContext
 		return known, nil, true

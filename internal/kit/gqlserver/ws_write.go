@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
 // Frames of a server are not masked (RFC 6455, 5.1). Ours are whole messages.
@@ -86,7 +88,7 @@ func (s *wsWriter) offer(frames []byte) bool {
 	switch {
 	case s.sealed:
 		return false
-	case Exceeds(s.offered, s.socket.server.cfg.Limits.Queue):
+	case errcode.Exceeds(s.offered, s.socket.server.cfg.Limits.Queue):
 		s.refused = true
 		s.socket.sockets.metrics.slow[slowRefused].Inc()
 		return false

@@ -1,4 +1,6 @@
-package gqlserver
+// Package errcode has the error codes of refused GraphQL requests, and makes
+// errors with them.
+package errcode
 
 import (
 	"fmt"
