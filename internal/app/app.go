@@ -23,6 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/connlimit"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/web"
 )
@@ -139,7 +140,7 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 	}
 	a.metricsAddr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
 	server := a.metricsServer()
-	bounded := gqlserver.Listen(listener, gqlserver.ListenerConfig{PerAddress: metricsConnsPerAddress, Total: metricsConns})
+	bounded := connlimit.Listen(listener, connlimit.Config{PerAddress: metricsConnsPerAddress, Total: metricsConns})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/connlimit"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
@@ -183,7 +184,7 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 		Name: "tandian_http_connections_refused_total", Help: "Connections that were closed at once: too many of one address, or in all.",
 	})
 	a.reg.MustRegister(refused)
-	return gqlserver.Listen(listener, gqlserver.ListenerConfig{
+	return connlimit.Listen(listener, connlimit.Config{
 		PerAddress: connsPerSocket * a.cfg.ConnsPerAddress, Total: a.cfg.Conns, Trusted: a.proxies, Refused: refused.Inc,
 	})
 }

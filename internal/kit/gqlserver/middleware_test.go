@@ -170,7 +170,11 @@ func (c *handClock) move(d time.Duration) { c.at.Add(int64(d)) }
 
 func localProxy(t *testing.T) clientaddr.Proxies {
 	t.Helper()
-	return proxiesOf(t, "127.0.0.1")
+	p, err := clientaddr.ParseProxies([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func TestUserRateHasRoomForARush(t *testing.T) {

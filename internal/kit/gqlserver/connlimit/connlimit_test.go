@@ -1,4 +1,4 @@
-package gqlserver
+package connlimit
 
 import (
 	"bufio"
@@ -59,25 +59,25 @@ func TestListenAcceptsNoMoreThanTheTotalAndOfAnAddress(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		cfg      ListenerConfig
+		cfg      Config
 		remote   []net.Addr
 		accepted int
 	}{
-		{"no limit", ListenerConfig{}, repeat(50, "192.0.2.1"), 50},
-		{"limits below zero are none", ListenerConfig{PerAddress: -1, Total: -1}, repeat(50, "192.0.2.1"), 50},
-		{"of one address", ListenerConfig{PerAddress: 3}, repeat(50, "192.0.2.1"), 3},
-		{"of two addresses", ListenerConfig{PerAddress: 3}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 6},
-		{"IPv4 as IPv6", ListenerConfig{PerAddress: 3}, append(repeat(3, "192.0.2.1"), repeat(3, "::ffff:192.0.2.1")...), 3},
-		{"of one IPv6 network", ListenerConfig{PerAddress: 3}, append(repeat(3, "2001:db8::1"), repeat(3, "2001:db8::ff:2")...), 3},
-		{"in all", ListenerConfig{Total: 5}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 5},
-		{"both", ListenerConfig{PerAddress: 4, Total: 5}, append(repeat(9, "192.0.2.1"), repeat(9, "192.0.2.2")...), 5},
-		{"what its address refuses does not count in all", ListenerConfig{PerAddress: 1, Total: 2}, append(repeat(9, "192.0.2.1"), repeat(1, "192.0.2.2")...), 2},
-		{"a trusted proxy", ListenerConfig{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, append(repeat(5, "192.0.2.1"), repeat(5, "192.0.2.2")...), 6},
-		{"a trusted proxy, IPv4 as IPv6", ListenerConfig{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "::ffff:192.0.2.1"), 5},
-		{"a trusted proxy in all", ListenerConfig{Total: 2, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "192.0.2.1"), 2},
-		{"of a Unix socket", ListenerConfig{PerAddress: 1}, []net.Addr{unix, unix, unix}, 3},
-		{"of a Unix socket in all", ListenerConfig{Total: 2}, []net.Addr{unix, unix, unix}, 2},
-		{"from nowhere", ListenerConfig{PerAddress: 1, Total: 2}, []net.Addr{nil, nil, nil}, 2},
+		{"no limit", Config{}, repeat(50, "192.0.2.1"), 50},
+		{"limits below zero are none", Config{PerAddress: -1, Total: -1}, repeat(50, "192.0.2.1"), 50},
+		{"of one address", Config{PerAddress: 3}, repeat(50, "192.0.2.1"), 3},
+		{"of two addresses", Config{PerAddress: 3}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 6},
+		{"IPv4 as IPv6", Config{PerAddress: 3}, append(repeat(3, "192.0.2.1"), repeat(3, "::ffff:192.0.2.1")...), 3},
+		{"of one IPv6 network", Config{PerAddress: 3}, append(repeat(3, "2001:db8::1"), repeat(3, "2001:db8::ff:2")...), 3},
+		{"in all", Config{Total: 5}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 5},
+		{"both", Config{PerAddress: 4, Total: 5}, append(repeat(9, "192.0.2.1"), repeat(9, "192.0.2.2")...), 5},
+		{"what its address refuses does not count in all", Config{PerAddress: 1, Total: 2}, append(repeat(9, "192.0.2.1"), repeat(1, "192.0.2.2")...), 2},
+		{"a trusted proxy", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, append(repeat(5, "192.0.2.1"), repeat(5, "192.0.2.2")...), 6},
+		{"a trusted proxy, IPv4 as IPv6", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "::ffff:192.0.2.1"), 5},
+		{"a trusted proxy in all", Config{Total: 2, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "192.0.2.1"), 2},
+		{"of a Unix socket", Config{PerAddress: 1}, []net.Addr{unix, unix, unix}, 3},
+		{"of a Unix socket in all", Config{Total: 2}, []net.Addr{unix, unix, unix}, 2},
+		{"from nowhere", Config{PerAddress: 1, Total: 2}, []net.Addr{nil, nil, nil}, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func acceptAll(t *testing.T, l net.Listener) (conns []net.Conn) {
 
 func TestListenFreesAPlaceOnceHoweverOftenAConnectionIsClosed(t *testing.T) {
 	inner := &knocks{remote: []net.Addr{knockFrom("192.0.2.1"), knockFrom("192.0.2.1")}}
-	l := Listen(inner, ListenerConfig{PerAddress: 2})
+	l := Listen(inner, Config{PerAddress: 2})
 	conns := acceptAll(t, l)
 	var all sync.WaitGroup
 	for range 5 {
@@ -144,7 +144,7 @@ func TestListenFreesAPlaceOnceHoweverOftenAConnectionIsClosed(t *testing.T) {
 
 func TestListenClosesWhatIsTooMany(t *testing.T) {
 	inner := &knocks{remote: []net.Addr{knockFrom("192.0.2.1")}}
-	l := Listen(inner, ListenerConfig{PerAddress: 1}).(*listener)
+	l := Listen(inner, Config{PerAddress: 1}).(*listener)
 	acceptAll(t, l)
 	late := &knock{remote: knockFrom("192.0.2.1")}
 	l.refuse(late) // Refused is nil
@@ -160,7 +160,7 @@ type guarded struct {
 	closed  chan struct{} // one for each connection that the server gave up
 }
 
-func serveGuarded(t *testing.T, cfg ListenerConfig, h http.Handler) *guarded {
+func serveGuarded(t *testing.T, cfg Config, h http.Handler) *guarded {
 	t.Helper()
 	goleak.VerifyNone(t)
 	t.Cleanup(func() { goleak.VerifyNone(t) })
@@ -249,7 +249,7 @@ func (s *guarded) wantRefused(t *testing.T) {
 }
 
 func TestListenBoundsTheConnectionsOfAnHTTPServer(t *testing.T) {
-	s := serveGuarded(t, ListenerConfig{PerAddress: 2}, http.NotFoundHandler())
+	s := serveGuarded(t, Config{PerAddress: 2}, http.NotFoundHandler())
 	first, second := s.dial(t), s.dial(t)
 	wantStatus(t, first, bareGet, 404)
 	wantStatus(t, second, bareGet, 404)
@@ -267,7 +267,7 @@ func TestListenBoundsTheConnectionsOfAnHTTPServer(t *testing.T) {
 }
 
 func TestListenLetsAProxyOfOursHaveMany(t *testing.T) {
-	s := serveGuarded(t, ListenerConfig{PerAddress: 1, Total: 3, Trusted: proxiesOf(t, "127.0.0.0/8")}, http.NotFoundHandler())
+	s := serveGuarded(t, Config{PerAddress: 1, Total: 3, Trusted: proxiesOf(t, "127.0.0.0/8")}, http.NotFoundHandler())
 	for range 3 {
 		wantStatus(t, s.dial(t), bareGet, 404)
 	}
@@ -277,7 +277,7 @@ func TestListenLetsAProxyOfOursHaveMany(t *testing.T) {
 func TestListenFreesThePlaceOfAHijackedConnection(t *testing.T) {
 	release := make(chan struct{})
 	released := make(chan struct{}, 10)
-	s := serveGuarded(t, ListenerConfig{PerAddress: 1}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := serveGuarded(t, Config{PerAddress: 1}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -306,7 +306,7 @@ func TestListenFreesThePlaceOfAHijackedConnection(t *testing.T) {
 }
 
 func TestListenKeepsWhatAServerNeedsOfAConnection(t *testing.T) {
-	s := serveGuarded(t, ListenerConfig{PerAddress: 5}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := serveGuarded(t, Config{PerAddress: 5}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		switch r.URL.Path {
 		case "/deadline":
@@ -349,7 +349,7 @@ func TestListenKeepsWhatIsSpecialAboutTCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, ListenerConfig{PerAddress: 1})
+	l := Listen(inner, Config{PerAddress: 1})
 	defer l.Close()
 	s := &guarded{addr: l.Addr().String()}
 	out := s.dial(t)
@@ -379,7 +379,7 @@ func TestListenEndsWhenItIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, ListenerConfig{Total: 1})
+	l := Listen(inner, Config{Total: 1})
 	l.Close()
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want %v", err, net.ErrClosed)

@@ -1,4 +1,6 @@
-package gqlserver
+// Package connlimit limits the open connections of a listener, in total and for
+// each client network.
+package connlimit
 
 import (
 	"net"
@@ -7,9 +9,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// ListenerConfig says how many connections a listener keeps open. A number of
+// Config says how many connections a listener keeps open. A number of
 // no more than 0 is no limit.
-type ListenerConfig struct {
+type Config struct {
 	PerAddress int                // of one client network, see [clientaddr.Network]
 	Total      int                // of all together
 	Trusted    clientaddr.Proxies // our own proxies, whom PerAddress does not count
@@ -24,7 +26,7 @@ type ListenerConfig struct {
 //
 // The connections are fit for http.Server: those over TCP can do all that a
 // *net.TCPConn can.
-func Listen(inner net.Listener, cfg ListenerConfig) net.Listener {
+func Listen(inner net.Listener, cfg Config) net.Listener {
 	return &listener{
 		Listener:  inner,
 		cfg:       cfg,
@@ -35,7 +37,7 @@ func Listen(inner net.Listener, cfg ListenerConfig) net.Listener {
 
 type listener struct {
 	net.Listener
-	cfg            ListenerConfig
+	cfg            Config
 	all, byAddress *quota.ConnCounter
 }
 
