@@ -1,10 +1,8 @@
 package gqlserver
 
 import (
-	"bytes"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,12 +14,13 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // freeBytes is how much of a body anybody may send without asking whether there
 // is memory for it.
-const freeBytes = 4 << 10
+const freeBytes = request.BufferSize
 
 // A failure is a refusal with its HTTP status.
 type failure struct {
@@ -47,7 +46,7 @@ func atMost(body io.Reader, length int64, limit int) io.Reader {
 // copies that decoding makes: who only promises bytes holds none.
 func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *failure) {
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
-		text = make([]byte, 0, firstBuffer)
+		text = make([]byte, 0, freeBytes)
 	}
 	for {
 		if len(text) == cap(text) {
@@ -81,41 +80,21 @@ func unread(err error) *failure {
 	return fail(http.StatusBadRequest, errcode.BadRequest, "The request broke off.")
 }
 
-// decode reads one request, of whose text it keeps nothing. Errors name what is wrong
-// and repeat nothing of it. Properties that are not known are no error, says the
-// specification.
+// decode is [request.Decode] with the limits of the server.
 func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
-	text = jsonbody.TrimBOM(text)
-	maxDepth, maxValues := math.MaxInt, math.MaxInt
-	if limit := d.cfg.Limits.VariableDepth; limit >= 0 {
-		maxDepth = limit + 1
-	}
-	if limit := d.cfg.Limits.VariableNodes; limit >= 0 {
-		maxValues = limit + requestValues
-	}
-	found, ok := scanRequest(text, maxDepth, maxValues)
-	if !ok {
-		return nil, d.undecodable(text)
-	}
-	params, err := d.texts.params(found)
+	params, err := request.Decode(text, d.cfg.Limits.json(), d.texts)
 	if err != nil {
-		return nil, badRequest("%s", err)
+		return nil, &failure{http.StatusBadRequest, err}
 	}
 	return params, nil
 }
 
-// undecodable says why a text is no request.
-func (d *Server) undecodable(text []byte) *failure {
-	if !utf8.Valid(text) {
-		return badRequest("The request is not UTF-8.")
+// checkJSON is [request.JSONLimits.Check] with the limits of the server.
+func (d *Server) checkJSON(text []byte, above int) *failure {
+	if err := d.cfg.Limits.json().Check(text, above); err != nil {
+		return &failure{http.StatusBadRequest, err}
 	}
-	if failed := d.modest(text, 1); failed != nil {
-		return failed
-	}
-	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return fail(http.StatusBadRequest, errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
-	}
-	return badRequest("The request is not one JSON object with a query.")
+	return nil
 }
 
 func tooLong(limit int) *failure {
@@ -144,10 +123,10 @@ func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 		if len(text) == 0 {
 			continue
 		}
-		if err := d.modest(text, 0); err != nil {
+		if err := d.checkJSON(text, 0); err != nil {
 			return nil, err
 		}
-		if !utf8.Valid(text) || strictJSON(text, to) != nil {
+		if !utf8.Valid(text) || request.DecodeStrict(text, to) != nil {
 			return nil, badRequest("%s must be an object in JSON.", name)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -87,7 +87,7 @@ const (
 )
 
 func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
-	late := want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}
+	late := want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}
 	tests := []struct {
 		name    string
 		headers []string
@@ -100,8 +100,8 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 		{"no first chunk", []string{jsonHeader, chunkedHeader}, "", late},
 		{"half a chunk", []string{jsonHeader, chunkedHeader}, "100\r\n{", late},
 		{"no last chunk", []string{jsonHeader, chunkedHeader}, "11\r\n{\"query\":\"{sum}\"}\r\n", late},
-		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, mediaJSON, "-", []string{errcode.CSRF}, nil}},
+		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, request.MediaJSON, "-", []string{errcode.CSRF}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestABodyOfAGETIsNotWaitedForEither(t *testing.T) {
 	w := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).wire(t)
 	w.send("GET /?query={sum} HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n{")
 	res, text := w.answer()
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	w.wantsEnd()
 }
 
@@ -139,7 +139,7 @@ func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
 		}
 	})
 	res, text := w.answer()
-	want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
+	want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 	dripping.Wait()
 }
 
@@ -151,13 +151,13 @@ func TestAConnectionIsGoodForTheNextRequest(t *testing.T) {
 		w.posts(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
 		w.send(body)
 		res, text := w.answer()
-		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 	w.posts(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
 	w.send(body[:5])
 	w.send(body[5:])
 	res, text := w.answer()
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 
 	w.posts(jsonHeader, "Content-Length: 20")
 	w.send(`{"query":"{ wait }"}`) // longer than BodyTime: that one is over
@@ -166,7 +166,7 @@ func TestAConnectionIsGoodForTheNextRequest(t *testing.T) {
 	<-past.C
 	s.schema.Release()
 	res, text = w.answer()
-	want{200, mediaJSON, `{"wait":"released"}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"wait":"released"}`, nil, nil}.check(t, res, text)
 }
 
 func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
@@ -190,7 +190,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, text := w.answer()
-			want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}.check(t, res, text)
+			want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -243,7 +243,7 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	const total, length = 2 << 20, 60_000
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: total, BodyTime: -1}})
 	body := `{"query":"{ sum }"` + strings.Repeat(" ", length-19) + "}"
-	busy := want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	begin := func(user string) *wire {
 		w := s.wire(t)
 		w.posts(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
@@ -267,17 +267,17 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	busy.check(t, res, text) // nobody has any
 	for _, user := range []string{"ann", "cid", ""} {
 		res, text = s.ask(t, "POST", "/", query("{ sum }"), of(user))
-		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 
 	for _, w := range held {
 		w.send(body[length-1:])
 		res, text := w.answer()
-		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 	wantUnused(t, s.server.memory)
 	res, text = s.ask(t, "POST", "/", body, of("cid"))
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 }
 
 func TestNumbersKeepTheirDigits(t *testing.T) {
@@ -289,7 +289,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 		{"GET", get("query", echo, "variables", `{"v":`+numbers+`}`), ""},
 	} {
 		res, text := r.ask(t, s)
-		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+		want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 		if !strings.Contains(string(text), numbers) {
 			t.Errorf("%s: %s", r.method, text)
 		}
@@ -398,24 +398,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		if d := cmp.Diff(params, same); d != "" {
 			t.Errorf("%q (-first +again)\n%s", text, d)
-		}
-	})
-}
-
-func FuzzNegotiate(f *testing.F) {
-	for _, accept := range []string{"", "*/*", "application/json;q=0.5, text/event-stream", "application/*;q=1e-3,", "a/b;q=\"1\"", ";;,", "text/*;q=NaN"} {
-		f.Add(accept)
-	}
-	f.Fuzz(func(t *testing.T, accept string) {
-		r := httptest.NewRequest("POST", "/", nil)
-		r.Header.Set("Accept", accept)
-		a := negotiate(r)
-		switch {
-		case a.json != "" && a.json != mediaJSON && a.json != mediaGraphQL,
-			a.first != "" && a.first != a.json && (a.first != mediaStream || !a.stream),
-			a.first == "" && (a.json != "" || a.stream),
-			a.stream && !strings.Contains(strings.ToLower(accept), mediaStream):
-			t.Errorf("%q: %+v", accept, a)
 		}
 	})
 }

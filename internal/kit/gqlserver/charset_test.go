@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 func TestEveryLabelOfUTF8IsTaken(t *testing.T) {
 	s := openHouse(t, Config{Authenticate: named})
-	good := want{200, mediaJSON, `{"sum":0}`, nil, nil}
-	bad := want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}
+	good := want{200, request.MediaJSON, `{"sum":0}`, nil, nil}
+	bad := want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}
 	tests := []struct {
 		contentType string
 		want        want
@@ -64,25 +65,25 @@ func TestAnotherCharsetIsNamed(t *testing.T) {
 func TestAByteOrderMarkIsSkipped(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	s := openHouse(t, Config{Authenticate: named})
-	header := map[string]string{"Content-Type": mediaJSON}
+	header := map[string]string{"Content-Type": request.MediaJSON}
 	variables := get("query", "query($n: [Int!]) { sum(of: $n) }", "variables", mark+`{"n":[1,2]}`, "extensions", mark+`{"a":1}`)
 	upload := signedIn()
-	maps.Copy(upload, map[string]string{"Accept": mediaJSON})
+	maps.Copy(upload, map[string]string{"Accept": request.MediaJSON})
 	tests := []struct {
 		name, method, target, body string
 		header                     map[string]string
 		want                       want
 	}{
-		{"a body", "POST", "/", mark + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"a body that begins with spaces", "POST", "/", mark + "\r\n " + query("{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"a batch is still refused", "POST", "/", mark + "[" + query("{ sum }") + "]", header, want{400, mediaJSON, "-", []string{errcode.BatchingNotSupported}, nil}},
-		{"nothing but the mark", "POST", "/", mark, header, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a mark behind the beginning", "POST", "/", " " + mark + query("{ sum }"), header, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a document", "POST", "/", query("\ufeff{ sum }"), header, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"variables and extensions of a GET", "GET", variables, "", nil, want{200, mediaJSON, `{"sum":3}`, nil, nil}},
+		{"a body", "POST", "/", mark + query("{ sum }"), header, want{200, request.MediaJSON, `{"sum":0}`, nil, nil}},
+		{"a body that begins with spaces", "POST", "/", mark + "\r\n " + query("{ sum }"), header, want{200, request.MediaJSON, `{"sum":0}`, nil, nil}},
+		{"a batch is still refused", "POST", "/", mark + "[" + query("{ sum }") + "]", header, want{400, request.MediaJSON, "-", []string{errcode.BatchingNotSupported}, nil}},
+		{"nothing but the mark", "POST", "/", mark, header, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a mark behind the beginning", "POST", "/", " " + mark + query("{ sum }"), header, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a document", "POST", "/", query("\ufeff{ sum }"), header, want{200, request.MediaJSON, `{"sum":0}`, nil, nil}},
+		{"variables and extensions of a GET", "GET", variables, "", nil, want{200, request.MediaJSON, `{"sum":3}`, nil, nil}},
 		{
 			"parts with files", "POST", "/", form(field("operations", mark+oneFile), field("map", mark+`{"0":["variables.f"]}`), file("0", "a", mark+"A")), upload,
-			want{200, mediaJSON, "*", nil, nil}, // the file keeps its bytes
+			want{200, request.MediaJSON, "*", nil, nil}, // the file keeps its bytes
 		},
 	}
 	for _, tt := range tests {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // counting is a schema that counts how often it is asked for points.
@@ -32,7 +33,7 @@ func costly(t *testing.T) (library, *counting) {
 	t.Helper()
 	es := &counting{ExecutableSchema: gqltest.New().Executable()}
 	cfg := Config{Limits: Limits{Complexity: -1}.orDefaults(), OncePerRequest: []string{"login"}, Introspection: true}
-	docs, err := newDocuments(es, &cfg, newMetrics(nil), newTexts())
+	docs, err := newDocuments(es, &cfg, newMetrics(nil), request.NewInterner())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // documents knows documents: those that clients name by a hash (automatic persisted queries,
@@ -32,7 +33,7 @@ type documents struct {
 	valid         boundedCache[*document] // by text
 	persisted     boundedCache[string]    // texts by SHA-256, in hex
 	trusted       trusted
-	texts         *interner // of valid documents
+	texts         *request.Interner // of valid documents
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
@@ -70,7 +71,7 @@ func (doc *document) cost(of *ast.OperationDefinition) *cost {
 	return doc.costs[slices.Index(doc.tree.Operations, of)]
 }
 
-func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *interner) (*documents, error) {
+func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *request.Interner) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
 		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: quota.NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
@@ -145,7 +146,7 @@ func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *
 			return nil, errs
 		}
 	} else {
-		d.texts.keep(doc.text)
+		d.texts.Keep(doc.text)
 	}
 	params.Query = doc.text
 	return doc, nil
@@ -248,7 +249,7 @@ type complexityPoints struct {
 // weigh says what an operation costs, unless it is too much, and then keeps the query under the
 // hash that its client names it by.
 func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p complexityPoints, refused *gqlerror.Error) {
-	d.texts.keep(oc.Operation.Name)
+	d.texts.Keep(oc.Operation.Name)
 	if err := d.onceOnly(c, oc); err != nil {
 		return p, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // lookups are the hits and misses of the documents, and of the persisted
@@ -193,7 +194,7 @@ func TestAMissingPersistedQueryIsAnsweredAsApolloDoes(t *testing.T) {
 	s := openHouse(t, Config{})
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hashOf("{ sum }") + `"}}}`
 	res, text := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": "application/json"})
-	want{http.StatusOK, mediaJSON, "-", []string{errcode.PersistedQueryNotFound}, nil}.check(t, res, text)
+	want{http.StatusOK, request.MediaJSON, "-", []string{errcode.PersistedQueryNotFound}, nil}.check(t, res, text)
 }
 
 func TestAGuessStandsOnceInARequest(t *testing.T) {
@@ -221,7 +222,7 @@ func TestAGuessStandsOnceInARequest(t *testing.T) {
 			l := newLibrary(t, Config{OncePerRequest: []string{"guess", "sum"}})
 			var variables map[string]any
 			if tt.variables != "" {
-				if err := strictJSON([]byte(tt.variables), &variables); err != nil {
+				if err := request.DecodeStrict([]byte(tt.variables), &variables); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // Guard guards a handler that stands beside the schema, on the same origin: requests
@@ -23,10 +24,10 @@ func (d *Server) Guard(next http.Handler) http.Handler {
 	return d.crossOrigin(d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := d.authenticate(r)
 		if err != nil {
-			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
+			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, request.MediaJSON), err)
 			return
 		}
-		ctx := withRequest(r.Context(), &request{caller: c})
+		ctx := withRequest(r.Context(), &requestInfo{caller: c})
 		if c.admission.WithContext != nil {
 			ctx = c.admission.WithContext(ctx)
 		}
@@ -50,7 +51,7 @@ func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 	}
 	defer at.Release()
 	c.server = d
-	ctx := withRequest(r.Context(), &request{caller: c})
+	ctx := withRequest(r.Context(), &requestInfo{caller: c})
 	if c.admission.WithContext != nil {
 		ctx = c.admission.WithContext(ctx)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 type enteredKey struct{}
@@ -89,7 +90,7 @@ func TestWhoAsksBesideTheDoorIsKnownAsAtTheDoor(t *testing.T) {
 
 func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
 	s, send := beside(t, Config{Authenticate: named, Limits: Limits{AnonymousRate: 1, AnonymousBurst: 2, UserRate: 1, UserBurst: 1}})
-	if res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON}); res.StatusCode != 200 {
+	if res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON}); res.StatusCode != 200 {
 		t.Fatalf("%d %s", res.StatusCode, text)
 	}
 	for i, want := range []int{200, 429} {
@@ -110,7 +111,7 @@ func TestAnOperationKnowsItsCaller(t *testing.T) {
 		user, network = CallerOf(ctx)
 		return next(ctx)
 	})
-	s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer ann"})
+	s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer ann"})
 	if user != "ann" || network != "127.0.0.1/32" {
 		t.Errorf("user %q from %q", user, network)
 	}

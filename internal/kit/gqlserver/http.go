@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -28,9 +29,9 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	c.memory = t.memoryOf(c)
 	defer c.memory.Release()
 	defer held.Release()
-	as := negotiate(r)
-	if as.first == "" {
-		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
+	as := request.Negotiate(r)
+	if as.First == "" {
+		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "Answers are %s, %s or %s.", request.MediaGraphQL, request.MediaJSON, request.MediaStream))
 		return
 	}
 	params, done, failed := t.read(w, r, c, held)
@@ -44,7 +45,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 		t.refuse(w, r, http.StatusServiceUnavailable, errcode.NoMemory())
 		return
 	}
-	op, refused := t.startFor(r.Context(), &request{caller: c, answer: w, http: r}, params)
+	op, refused := t.startFor(r.Context(), &requestInfo{caller: c, answer: w, http: r}, params)
 	if refused != nil {
 		t.answerRefused(w, as, refused)
 		return
@@ -55,7 +56,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
 		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "A mutation needs POST."))
-	case op.subscription() && !as.stream:
+	case op.subscription() && !as.Stream:
 		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
 	case op.subscription():
 		t.stream(w, r, as, op)
@@ -84,7 +85,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
-	case err != nil, kind != mediaJSON:
+	case err != nil, kind != request.MediaJSON:
 		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
 	case !jsonbody.IsUTF8(attributes["charset"]):
 		return nil, done, otherCharset(attributes["charset"])
@@ -94,9 +95,9 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 		return nil, done, tooLong(limit)
 	}
 	failed = within(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
-		into := borrow()
-		defer into.giveBack()
-		text, failed := readAll(atMost(r.Body, r.ContentLength, limit), limit, held, into.bytes)
+		into := request.BorrowBuffer()
+		defer into.Release()
+		text, failed := readAll(atMost(r.Body, r.ContentLength, limit), limit, held, into.Bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}
@@ -108,8 +109,8 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 // contentType is mime.ParseMediaType, which needs no look at what nearly all clients send.
 func contentType(header string) (media string, attributes map[string]string, err error) {
 	switch header {
-	case mediaJSON, mediaJSON + "; charset=utf-8", mediaJSON + "; charset=UTF-8", mediaJSON + ";charset=utf-8", mediaJSON + ";charset=UTF-8":
-		return mediaJSON, nil, nil
+	case request.MediaJSON, request.MediaJSON + "; charset=utf-8", request.MediaJSON + "; charset=UTF-8", request.MediaJSON + ";charset=utf-8", request.MediaJSON + ";charset=UTF-8":
+		return request.MediaJSON, nil, nil
 	}
 	return mime.ParseMediaType(header) //nolint:wrapcheck // nobody is told
 }
@@ -120,16 +121,16 @@ func otherCharset(charset string) *failure {
 }
 
 // answerRefused answers a request that does not run.
-func (t *httpTransport) answerRefused(w http.ResponseWriter, as accepted, res *graphql.Response) {
-	if as.first == mediaStream {
+func (t *httpTransport) answerRefused(w http.ResponseWriter, as request.Accepted, res *graphql.Response) {
+	if as.First == request.MediaStream {
 		t.streamOne(w, res)
 		return
 	}
-	t.write(w, as.json, statusOf(res, as.json), res)
+	t.write(w, as.JSON, statusOf(res, as.JSON), res)
 }
 
 // answer runs a query or a mutation and sends its answer.
-func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *quota.Memory) {
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation, held *quota.Memory) {
 	refused := op.run()
 	if refused != nil {
 		t.answerRefused(w, as, refused)
@@ -143,14 +144,14 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 		t.refuse(w, r, http.StatusServiceUnavailable, errcode.NoMemory())
 		return
 	}
-	if as.first == mediaStream {
+	if as.First == request.MediaStream {
 		t.streamOne(w, res)
 		return
 	}
 	if keep := t.cacheControl(w, r, op, res); keep != "" {
 		w.Header().Set("Cache-Control", keep)
 	}
-	t.write(w, as.json, statusOf(res, as.json), res)
+	t.write(w, as.JSON, statusOf(res, as.JSON), res)
 }
 
 // cacheControl says who may keep an answer: nobody, which is "" and what write says by

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -170,65 +171,65 @@ func TestARequestGetsTheStatusTypeAndCodesOfTheSpecification(t *testing.T) {
 		}
 		return h
 	}
-	modern := with("Accept", mediaGraphQL)
+	modern := with("Accept", request.MediaGraphQL)
 	tests := []struct {
 		name, method, target, body string
 		header                     map[string]string
 		want                       want
 	}{
-		{"a query", "POST", "/", query(`{ sum(of: [1, 2]) }`), jsonBody, want{200, mediaJSON, `{"sum":3}`, nil, map[string]string{"Cache-Control": "no-store"}}},
-		{"a query, answered in the new type", "POST", "/", query(`{ sum(of: [1, 2]) }`), modern, want{200, mediaGraphQL, `{"sum":3}`, nil, nil}},
-		{"a query by GET", "GET", get("query", "query A { sum(of: [1]) } query B { sum(of: [2]) }", "operationName", "B"), "", nil, want{200, mediaJSON, `{"sum":2}`, nil, nil}},
-		{"a GET with variables", "GET", get("query", "query($n: [Int!]) { sum(of: $n) }", "variables", `{"n":[4,5]}`), "", nil, want{200, mediaJSON, `{"sum":9}`, nil, nil}},
-		{"a charset", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "application/json; charset=UTF-8"}, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"unknown properties, nulls, an empty name", "POST", "/", `{"query":"{ sum }","operationName":"","variables":null,"extensions":null,"id":1}`, jsonBody, want{200, mediaJSON, `{"sum":0}`, nil, nil}},
-		{"a partial result", "POST", "/", query(`{ sum fail }`), modern, want{200, mediaGraphQL, `{"sum":0,"fail":null}`, []string{errcode.Internal}, nil}},
-		{"a panic", "POST", "/", query(`{ sum crash }`), modern, want{200, mediaGraphQL, `{"sum":0,"crash":null}`, []string{errcode.Internal}, nil}},
-		{"a panic where gqlgen does not recover", "POST", "/", query(`{ explode }`), modern, want{200, mediaGraphQL, `null`, []string{errcode.Internal}, nil}},
-		{"errors in each of a hundred", "POST", "/", query(`{ failMany(n: 100) }`), modern, want{200, mediaGraphQL, "*", repeat(errcode.Internal, 20), nil}},
+		{"a query", "POST", "/", query(`{ sum(of: [1, 2]) }`), jsonBody, want{200, request.MediaJSON, `{"sum":3}`, nil, map[string]string{"Cache-Control": "no-store"}}},
+		{"a query, answered in the new type", "POST", "/", query(`{ sum(of: [1, 2]) }`), modern, want{200, request.MediaGraphQL, `{"sum":3}`, nil, nil}},
+		{"a query by GET", "GET", get("query", "query A { sum(of: [1]) } query B { sum(of: [2]) }", "operationName", "B"), "", nil, want{200, request.MediaJSON, `{"sum":2}`, nil, nil}},
+		{"a GET with variables", "GET", get("query", "query($n: [Int!]) { sum(of: $n) }", "variables", `{"n":[4,5]}`), "", nil, want{200, request.MediaJSON, `{"sum":9}`, nil, nil}},
+		{"a charset", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "application/json; charset=UTF-8"}, want{200, request.MediaJSON, `{"sum":0}`, nil, nil}},
+		{"unknown properties, nulls, an empty name", "POST", "/", `{"query":"{ sum }","operationName":"","variables":null,"extensions":null,"id":1}`, jsonBody, want{200, request.MediaJSON, `{"sum":0}`, nil, nil}},
+		{"a partial result", "POST", "/", query(`{ sum fail }`), modern, want{200, request.MediaGraphQL, `{"sum":0,"fail":null}`, []string{errcode.Internal}, nil}},
+		{"a panic", "POST", "/", query(`{ sum crash }`), modern, want{200, request.MediaGraphQL, `{"sum":0,"crash":null}`, []string{errcode.Internal}, nil}},
+		{"a panic where gqlgen does not recover", "POST", "/", query(`{ explode }`), modern, want{200, request.MediaGraphQL, `null`, []string{errcode.Internal}, nil}},
+		{"errors in each of a hundred", "POST", "/", query(`{ failMany(n: 100) }`), modern, want{200, request.MediaGraphQL, "*", repeat(errcode.Internal, 20), nil}},
 
-		{"a syntax error", "POST", "/", query(`{ sum`), jsonBody, want{200, mediaJSON, "-", []string{errcode.ParseFailed}, nil}},
-		{"a syntax error, answered in the new type", "POST", "/", query(`{ sum`), modern, want{400, mediaGraphQL, "-", []string{errcode.ParseFailed}, nil}},
-		{"an unknown field", "POST", "/", query(`{ nothing }`), modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
-		{"three unknown fields", "POST", "/", query(`{ a b c }`), modern, want{400, mediaGraphQL, "-", repeat(errcode.ValidationFailed, 3), nil}},
-		{"nine unknown fields", "POST", "/", query(`{ a b c d e f g h i }`), modern, want{400, mediaGraphQL, "-", repeat(errcode.ValidationFailed, 5), nil}},
-		{"an unknown operation", "POST", "/", `{"query":"query A { sum }","operationName":"B"}`, modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
-		{"no operation chosen", "POST", "/", query(`query A { sum } query B { sum }`), modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
-		{"fragments alone", "POST", "/", query(`fragment F on Item { id }`), modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
-		{"a variable of another type", "POST", "/", `{"query":"query($n: [Int!]) { sum(of: $n) }","variables":{"n":["x"]}}`, modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
-		{"@defer", "POST", "/", query(`{ item(id: 1) { ...F @defer } } fragment F on Item { id }`), modern, want{400, mediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"a syntax error", "POST", "/", query(`{ sum`), jsonBody, want{200, request.MediaJSON, "-", []string{errcode.ParseFailed}, nil}},
+		{"a syntax error, answered in the new type", "POST", "/", query(`{ sum`), modern, want{400, request.MediaGraphQL, "-", []string{errcode.ParseFailed}, nil}},
+		{"an unknown field", "POST", "/", query(`{ nothing }`), modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"three unknown fields", "POST", "/", query(`{ a b c }`), modern, want{400, request.MediaGraphQL, "-", repeat(errcode.ValidationFailed, 3), nil}},
+		{"nine unknown fields", "POST", "/", query(`{ a b c d e f g h i }`), modern, want{400, request.MediaGraphQL, "-", repeat(errcode.ValidationFailed, 5), nil}},
+		{"an unknown operation", "POST", "/", `{"query":"query A { sum }","operationName":"B"}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"no operation chosen", "POST", "/", query(`query A { sum } query B { sum }`), modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"fragments alone", "POST", "/", query(`fragment F on Item { id }`), modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"a variable of another type", "POST", "/", `{"query":"query($n: [Int!]) { sum(of: $n) }","variables":{"n":["x"]}}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
+		{"@defer", "POST", "/", query(`{ item(id: 1) { ...F @defer } } fragment F on Item { id }`), modern, want{400, request.MediaGraphQL, "-", []string{errcode.ValidationFailed}, nil}},
 
-		{"no query", "POST", "/", `{}`, jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"null", "POST", "/", `null`, jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"nothing", "POST", "/", ``, jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"half a request", "POST", "/", `{"query":"{ sum }"`, jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"two requests", "POST", "/", query(`{ sum }`) + query(`{ sum }`), jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a batch", "POST", "/", `[` + query(`{ sum }`) + `]`, jsonBody, want{400, mediaJSON, "-", []string{errcode.BatchingNotSupported}, nil}},
-		{"a query that is a number", "POST", "/", `{"query":1}`, modern, want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
-		{"variables that are a list", "POST", "/", `{"query":"{ sum }","variables":[]}`, modern, want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
-		{"extensions that are text", "POST", "/", `{"query":"{ sum }","extensions":"x"}`, modern, want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
-		{"an operation's name that is a list", "POST", "/", `{"query":"{ sum }","operationName":[]}`, modern, want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
-		{"bytes that are no UTF-8", "POST", "/", "{\"query\":\"{ sum }\xff\"}", jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a long operation's name", "POST", "/", `{"query":"{ sum }","operationName":"` + strings.Repeat("a", 257) + `"}`, jsonBody, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a GET of nothing", "GET", "/", "", nil, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a GET whose variables are no JSON", "GET", get("query", "{ sum }", "variables", "{"), "", nil, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a GET with a broken escape", "GET", "/?query=%zz", "", nil, want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"a long GET", "GET", get("query", "{ sum #"+strings.Repeat("a", 20<<10)+"\n}"), "", nil, want{414, mediaJSON, "-", []string{errcode.PayloadTooLarge}, nil}},
+		{"no query", "POST", "/", `{}`, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"null", "POST", "/", `null`, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"nothing", "POST", "/", ``, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"half a request", "POST", "/", `{"query":"{ sum }"`, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"two requests", "POST", "/", query(`{ sum }`) + query(`{ sum }`), jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a batch", "POST", "/", `[` + query(`{ sum }`) + `]`, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BatchingNotSupported}, nil}},
+		{"a query that is a number", "POST", "/", `{"query":1}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
+		{"variables that are a list", "POST", "/", `{"query":"{ sum }","variables":[]}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
+		{"extensions that are text", "POST", "/", `{"query":"{ sum }","extensions":"x"}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
+		{"an operation's name that is a list", "POST", "/", `{"query":"{ sum }","operationName":[]}`, modern, want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}},
+		{"bytes that are no UTF-8", "POST", "/", "{\"query\":\"{ sum }\xff\"}", jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a long operation's name", "POST", "/", `{"query":"{ sum }","operationName":"` + strings.Repeat("a", 257) + `"}`, jsonBody, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a GET of nothing", "GET", "/", "", nil, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a GET whose variables are no JSON", "GET", get("query", "{ sum }", "variables", "{"), "", nil, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a GET with a broken escape", "GET", "/?query=%zz", "", nil, want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"a long GET", "GET", get("query", "{ sum #"+strings.Repeat("a", 20<<10)+"\n}"), "", nil, want{414, request.MediaJSON, "-", []string{errcode.PayloadTooLarge}, nil}},
 
-		{"a mutation by GET", "GET", get("query", `mutation { setName(name: "x") }`), "", nil, want{405, mediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "POST"}}},
-		{"another method", "PUT", "/", query(`{ sum }`), jsonBody, want{405, mediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "GET, POST"}}},
-		{"text", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "text/plain"}, want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"a form", "POST", "/", "query={sum}", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"no type", "POST", "/", query(`{ sum }`), nil, want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"another charset", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "application/json; charset=utf-16"}, want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"a compressed body", "POST", "/", query(`{ sum }`), with("Content-Encoding", "gzip"), want{415, mediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"an answer in HTML", "POST", "/", query(`{ sum }`), with("Accept", "text/html"), want{406, mediaJSON, "-", []string{errcode.NotAcceptable}, nil}},
-		{"a subscription without a stream", "POST", "/", query(`subscription { count(to: 3) }`), jsonBody, want{406, mediaJSON, "-", []string{errcode.NotAcceptable}, nil}},
-		{"a page of another site", "POST", "/", query(`{ sum }`), with("Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), want{403, mediaJSON, "-", []string{errcode.CSRF}, nil}},
-		{"files without the header", "POST", "/", "x", map[string]string{"Content-Type": "multipart/form-data; boundary=x"}, want{400, mediaJSON, "-", []string{errcode.CSRF}, nil}},
-		{"files of somebody unknown", "POST", "/", "x", map[string]string{"Content-Type": "multipart/form-data; boundary=x", "GraphQL-Require-Preflight": "1"}, want{401, mediaJSON, "-", []string{errcode.Unauthenticated}, nil}},
-		{"a body above the limit", "POST", "/", `{"query":"{ sum }","x":"` + strings.Repeat("a", 1<<20) + `"}`, jsonBody, want{413, mediaJSON, "-", []string{errcode.PayloadTooLarge}, nil}},
-		{"an answer above the limit", "POST", "/", query(`{ big(bytes: 6000000) }`), modern, want{200, mediaGraphQL, "null", []string{errcode.ResponseTooLarge}, nil}},
+		{"a mutation by GET", "GET", get("query", `mutation { setName(name: "x") }`), "", nil, want{405, request.MediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "POST"}}},
+		{"another method", "PUT", "/", query(`{ sum }`), jsonBody, want{405, request.MediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "GET, POST"}}},
+		{"text", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "text/plain"}, want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"a form", "POST", "/", "query={sum}", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"no type", "POST", "/", query(`{ sum }`), nil, want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"another charset", "POST", "/", query(`{ sum }`), map[string]string{"Content-Type": "application/json; charset=utf-16"}, want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"a compressed body", "POST", "/", query(`{ sum }`), with("Content-Encoding", "gzip"), want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"an answer in HTML", "POST", "/", query(`{ sum }`), with("Accept", "text/html"), want{406, request.MediaJSON, "-", []string{errcode.NotAcceptable}, nil}},
+		{"a subscription without a stream", "POST", "/", query(`subscription { count(to: 3) }`), jsonBody, want{406, request.MediaJSON, "-", []string{errcode.NotAcceptable}, nil}},
+		{"a page of another site", "POST", "/", query(`{ sum }`), with("Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), want{403, request.MediaJSON, "-", []string{errcode.CSRF}, nil}},
+		{"files without the header", "POST", "/", "x", map[string]string{"Content-Type": "multipart/form-data; boundary=x"}, want{400, request.MediaJSON, "-", []string{errcode.CSRF}, nil}},
+		{"files of somebody unknown", "POST", "/", "x", map[string]string{"Content-Type": "multipart/form-data; boundary=x", "GraphQL-Require-Preflight": "1"}, want{401, request.MediaJSON, "-", []string{errcode.Unauthenticated}, nil}},
+		{"a body above the limit", "POST", "/", `{"query":"{ sum }","x":"` + strings.Repeat("a", 1<<20) + `"}`, jsonBody, want{413, request.MediaJSON, "-", []string{errcode.PayloadTooLarge}, nil}},
+		{"an answer above the limit", "POST", "/", query(`{ big(bytes: 6000000) }`), modern, want{200, request.MediaGraphQL, "null", []string{errcode.ResponseTooLarge}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,48 +248,6 @@ func repeat(s string, n int) []string {
 		all[i] = s
 	}
 	return all
-}
-
-func TestTheTypeOfAnAnswerIsNegotiated(t *testing.T) {
-	tests := []struct {
-		accept string
-		want   accepted
-	}{
-		{"", accepted{mediaJSON, false, mediaJSON}},
-		{"*/*", accepted{mediaJSON, false, mediaJSON}},
-		{"application/*", accepted{mediaJSON, false, mediaJSON}},
-		{"application/json", accepted{mediaJSON, false, mediaJSON}},
-		{"APPLICATION/JSON; charset=utf-8", accepted{mediaJSON, false, mediaJSON}},
-		{"application/graphql-response+json", accepted{mediaGraphQL, false, mediaGraphQL}},
-		{"application/graphql-response+json, application/json;q=0.9", accepted{mediaGraphQL, false, mediaGraphQL}},
-		{"application/graphql-response+json;q=0.5, application/json;q=0.9", accepted{mediaJSON, false, mediaJSON}},
-		{"application/json;q=0.5, application/graphql-response+json", accepted{mediaGraphQL, false, mediaGraphQL}},
-		{"application/json, application/graphql-response+json", accepted{mediaJSON, false, mediaJSON}},
-		{"*/*, application/graphql-response+json", accepted{mediaGraphQL, false, mediaGraphQL}},
-		{"*/*;q=0.1, application/json;q=0", accepted{mediaGraphQL, false, mediaGraphQL}},
-		{"application/graphql-response+json;q=2, application/json", accepted{mediaJSON, false, mediaJSON}},
-		{"application/graphql-response+json;q=x, application/json", accepted{mediaJSON, false, mediaJSON}},
-		{"application/graphql-response+json;q=NaN, application/json;q=0.1", accepted{mediaJSON, false, mediaJSON}},
-		{"text/event-stream", accepted{"", true, mediaStream}},
-		{"text/event-stream, application/json;q=0.5", accepted{mediaJSON, true, mediaStream}},
-		{"application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed", accepted{mediaGraphQL, true, mediaGraphQL}},
-		{"text/*", accepted{"", false, ""}},
-		{"text/html", accepted{"", false, ""}},
-		{"application/json;q=0", accepted{"", false, ""}},
-		{"x", accepted{"", false, ""}},
-		{",;,", accepted{mediaJSON, false, mediaJSON}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.accept, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/", nil)
-			if tt.accept != "" {
-				r.Header.Set("Accept", tt.accept)
-			}
-			if got := negotiate(r); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
 }
 
 func TestALargeAnswerIsCompressedAndSaysWhatItVariesBy(t *testing.T) {
@@ -353,17 +312,12 @@ func TestOnlyAnAnonymousGETOfPublicFieldsMayBeKept(t *testing.T) {
 	}
 }
 
-func TestUsualHeadersMeanWhatTheySay(t *testing.T) {
-	for header, got := range usual {
-		if want := negotiated(header); got != want || want.json == "" && !want.stream {
-			t.Errorf("Accept: %s: got %+v, want %+v", header, got, want)
-		}
-	}
+func TestUsualContentTypesAreParsed(t *testing.T) {
 	for _, charset := range []string{"", "; charset=utf-8", "; charset=UTF-8", ";charset=utf-8", ";charset=UTF-8"} {
-		media, _, err := contentType(mediaJSON + charset)
-		want, attributes, _ := mime.ParseMediaType(mediaJSON + charset)
+		media, _, err := contentType(request.MediaJSON + charset)
+		want, attributes, _ := mime.ParseMediaType(request.MediaJSON + charset)
 		if err != nil || media != want || !jsonbody.IsUTF8(attributes["charset"]) {
-			t.Errorf("Content-Type: %s%s: got %s, %v", mediaJSON, charset, media, err)
+			t.Errorf("Content-Type: %s%s: got %s, %v", request.MediaJSON, charset, media, err)
 		}
 	}
 }
@@ -372,7 +326,7 @@ func TestAnAnswerOfAnyLengthSaysHowLongItIs(t *testing.T) {
 	s := openHouse(t, Config{})
 	around := len(`{"data":{"big":""}}`)
 	for _, bytes := range []int{1, longAnswer - around - 1, longAnswer - around, longAnswer - around + 1, 3 * longAnswer} {
-		res, text := s.ask(t, "POST", "/", query("{ big(bytes: "+strconv.Itoa(bytes)+") }"), map[string]string{"Content-Type": mediaJSON, "Accept-Encoding": "identity"})
+		res, text := s.ask(t, "POST", "/", query("{ big(bytes: "+strconv.Itoa(bytes)+") }"), map[string]string{"Content-Type": request.MediaJSON, "Accept-Encoding": "identity"})
 		if told := res.Header.Get("Content-Length"); len(text) != bytes+around || told != strconv.Itoa(len(text)) {
 			t.Errorf("%d bytes came of %d, with a length of %q", len(text), bytes+around, told)
 		}

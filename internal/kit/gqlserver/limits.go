@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // Limits bound what strangers can ask for. In a Config, a zero field stands
@@ -187,6 +189,11 @@ func (l Limits) Check() error {
 		}
 	}
 	return nil
+}
+
+// json returns the limits of the JSON of a request.
+func (l *Limits) json() request.JSONLimits {
+	return request.JSONLimits{Depth: l.VariableDepth, Values: l.VariableNodes}
 }
 
 // Set sets a limit by its name, which is that of its field in lower case with

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 func TestEveryFieldOfLimitsHasADefaultAndIsSetByItsName(t *testing.T) {
@@ -149,7 +150,7 @@ func posted(document string) sent { return sent{"POST", "/", query(document)} }
 // ask sends it, for an answer of the new type.
 func (r sent) ask(t *testing.T, s *house) (*reply, []byte) {
 	t.Helper()
-	return s.ask(t, r.method, r.target, r.body, map[string]string{"Content-Type": "application/json", "Accept": mediaGraphQL})
+	return s.ask(t, r.method, r.target, r.body, map[string]string{"Content-Type": "application/json", "Accept": request.MediaGraphQL})
 }
 
 // numbered writes something n times, with its number for %d.
@@ -191,7 +192,7 @@ func TestEachLimitIsExact(t *testing.T) {
 			return sent{"POST", "/", `{"query":"{ sum }","extensions":` + nested(n-1, `{"v":`, "{}", "}") + `}`}
 		}, errcode.BadRequest, ""},
 		{"variables: values", func(l *Limits, to int) { l.VariableNodes = to }, 20, func(n int) sent {
-			k := n + requestValues - 4 // those of the request itself: {, query, variables, [
+			k := n + request.EnvelopeValues - 4 // those of the request itself: {, query, variables, [
 			return sent{"POST", "/", `{"query":"query($v: Any) { echo(value: $v) }","variables":{"v":[` + strings.Repeat("0,", k-1) + `"a, [b"]}}`}
 		}, errcode.BadRequest, ""},
 

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // What stands before the transports, in this order: who may read the answer
@@ -28,7 +29,7 @@ const minCompressed = 1024
 func (d *Server) buildHandler() (http.Handler, error) {
 	compressed, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(true),
-		gzhttp.ContentTypes([]string{mediaJSON, mediaGraphQL}),
+		gzhttp.ContentTypes([]string{request.MediaJSON, request.MediaGraphQL}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("compression: %w", err)
@@ -126,8 +127,8 @@ func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header["Upgrade"], "websocket")
 }
 
-// A request is what a context tells of the request or the operation that it belongs to.
-type request struct {
+// A requestInfo is what a context tells of the request or the operation that it belongs to.
+type requestInfo struct {
 	caller     caller
 	complexity int                 // of the operation, in points; 0 before it is known
 	answer     http.ResponseWriter // of a request by HTTP; nil on a socket
@@ -136,16 +137,16 @@ type request struct {
 
 type requestKey struct{}
 
-func withRequest(ctx context.Context, r *request) context.Context {
+func withRequest(ctx context.Context, r *requestInfo) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
 // requestOf returns an empty request if ctx belongs to none.
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+func requestOf(ctx context.Context) *requestInfo {
+	if r, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
 		return r
 	}
-	return &request{}
+	return &requestInfo{}
 }
 
 func callerOf(ctx context.Context) caller { return requestOf(ctx).caller }
@@ -157,7 +158,7 @@ func Complexity(ctx context.Context) int { return requestOf(ctx).complexity }
 func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
 	c, refused := d.authenticate(r)
 	if refused != nil {
-		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
+		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, request.MediaJSON), refused)
 		return
 	}
 	defer func() { //nolint:contextcheck // the context is that of the request
@@ -169,7 +170,7 @@ func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if isUpgrade(r) {
-		d.sockets.Do(w, r.WithContext(withRequest(r.Context(), &request{caller: c})))
+		d.sockets.Do(w, r.WithContext(withRequest(r.Context(), &requestInfo{caller: c})))
 		return
 	}
 	(&httpTransport{d}).serve(w, r, c)

@@ -18,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -72,7 +73,7 @@ func TestAForeignPageIsToldWhatItMay(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			header := map[string]string{"Content-Type": mediaJSON}
+			header := map[string]string{"Content-Type": request.MediaJSON}
 			maps.Copy(header, tt.header)
 			res, text := tt.house.ask(t, tt.method, "/", query("{ sum }"), header)
 			if res.StatusCode != tt.status {
@@ -115,7 +116,7 @@ func TestABrowserMaySendOnlyForPagesThatMay(t *testing.T) {
 	upload := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			header := signedIn("Content-Type", mediaJSON)
+			header := signedIn("Content-Type", request.MediaJSON)
 			maps.Copy(header, tt.header)
 			res, text := s.ask(t, "POST", "/", query(`mutation { setName(name: "x") }`), header)
 			check := func() {
@@ -128,7 +129,7 @@ func TestABrowserMaySendOnlyForPagesThatMay(t *testing.T) {
 			res, text = s.ask(t, "POST", "/", upload, header)
 			check()
 			res, text = s.ask(t, "GET", get("query", "{ sum }"), "", header)
-			want{200, mediaGraphQL, `{"sum":0}`, nil, nil}.check(t, res, text) // it changes nothing, and the page cannot read it
+			want{200, request.MediaGraphQL, `{"sum":0}`, nil, nil}.check(t, res, text) // it changes nothing, and the page cannot read it
 		})
 	}
 }
@@ -152,7 +153,7 @@ func TestADoorIsNotMadeWithABadOrigin(t *testing.T) {
 // askAs sends a small query of somebody, from an address that a proxy tells.
 func (s *house) askAs(t *testing.T, token, addr string) (*reply, []byte) {
 	t.Helper()
-	header := map[string]string{"Content-Type": mediaJSON}
+	header := map[string]string{"Content-Type": request.MediaJSON}
 	if token != "" {
 		header["Authorization"] = "Bearer " + token
 	}
@@ -222,7 +223,7 @@ func TestRequestsHaveARate(t *testing.T) {
 					t.Errorf("step %d: %d, want %d: %s", i, res.StatusCode, step.status, text)
 				}
 				if step.status == no {
-					want{429, mediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+					want{429, request.MediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 				}
 			}
 			hand.move(time.Second)
@@ -240,7 +241,7 @@ func TestARefusedRequestIsNotRead(t *testing.T) {
 	w := s.wire(t)
 	w.posts(jsonHeader, "Content-Length: 900000")
 	res, text := w.answer()
-	want{429, mediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{429, request.MediaJSON, "-", []string{errcode.RateLimited}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	if !res.Close {
 		t.Error("the connection stays")
 	}
@@ -320,7 +321,7 @@ func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			asked = nil
 			res, text := s.askAs(t, tt.token, "203.0.113.1")
-			want{200, mediaJSON, `{"viewer":"` + tt.viewer + `"}`, nil, nil}.check(t, res, text)
+			want{200, request.MediaJSON, `{"viewer":"` + tt.viewer + `"}`, nil, nil}.check(t, res, text)
 			with := 0
 			for _, c := range asked {
 				if c.Addr != addr {
@@ -339,7 +340,7 @@ func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 
 func TestWithoutAdmitEverybodyIsUnknown(t *testing.T) {
 	res, text := openHouse(t, Config{}).askAs(t, "ann", "")
-	want{200, mediaJSON, `{"viewer":null}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"viewer":null}`, nil, nil}.check(t, res, text)
 }
 
 func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
@@ -347,10 +348,10 @@ func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
 	who.change("bad", AuthResult{User: "panic"})
 	s := openHouse(t, Config{Authenticate: who.admit})
 	res, text := s.askAs(t, "bad", "")
-	want{500, mediaJSON, "-", []string{errcode.Internal}, nil}.check(t, res, text)
+	want{500, request.MediaJSON, "-", []string{errcode.Internal}, nil}.check(t, res, text)
 	s.wantPanics(t, 1, "who is it")
 	res, text = s.askAs(t, "ann", "")
-	want{200, mediaJSON, `{"viewer":"ann"}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"viewer":"ann"}`, nil, nil}.check(t, res, text)
 }
 
 // wantPanics checks that so many panics were counted, and logged with a text
@@ -404,7 +405,7 @@ func TestATokenIsReadFromABearerAuthorization(t *testing.T) {
 	}
 	s := openHouse(t, Config{Authenticate: (&people{}).admit})
 	for header, viewer := range map[string]string{"Bearer ann": `"ann"`, "Basic YTpi": `null`, "": `null`} {
-		res, text := s.ask(t, "POST", "/", query("{ viewer }"), map[string]string{"Content-Type": mediaJSON, "Authorization": header})
+		res, text := s.ask(t, "POST", "/", query("{ viewer }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": header})
 		if want := fmt.Sprintf(`{"data":{"viewer":%s}}`, viewer); res.StatusCode != http.StatusOK || string(text) != want {
 			t.Errorf("%q: %d %s, want %s", header, res.StatusCode, text, want)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -210,10 +211,10 @@ func (u *upload) read() *failure {
 	if text, failed = u.field("map", maxMap); failed != nil {
 		return failed
 	}
-	if failed = u.server.modest(text, 0); failed != nil {
+	if failed = u.server.checkJSON(text, 0); failed != nil {
 		return failed
 	}
-	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
+	if err := request.DecodeStrict(text, &u.places); err != nil || u.places == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
 	if errcode.Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -41,7 +42,7 @@ const (
 // signedIn are the headers of an upload by somebody.
 func signedIn(more ...string) map[string]string {
 	h := map[string]string{
-		"Content-Type": "multipart/form-data; boundary=x", "GraphQL-Require-Preflight": "1", "Authorization": "Bearer ann", "Accept": mediaGraphQL,
+		"Content-Type": "multipart/form-data; boundary=x", "GraphQL-Require-Preflight": "1", "Authorization": "Bearer ann", "Accept": request.MediaGraphQL,
 	}
 	for i := 0; i < len(more); i += 2 {
 		h[more[i]] = more[i+1]
@@ -94,18 +95,18 @@ func TestFilesArriveWhereMapPutsThem(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, "POST", "/", tt.body, signedIn())
-			want{200, mediaGraphQL, tt.want, nil, nil}.check(t, res, text)
+			want{200, request.MediaGraphQL, tt.want, nil, nil}.check(t, res, text)
 		})
 	}
 	const quoted = `{"query":"mutation($f: Upload!) { upload(file: $f) { size } }","variables":{"f":null}}`
 	res, text := s.ask(t, "POST", "/", form(field("operations", quoted), field("map", `{"0":["variables.f"]}`), file("0", "a", binary)), signedIn())
-	want{200, mediaGraphQL, fmt.Sprintf(`{"upload":{"size":%d}}`, len(binary)), nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, fmt.Sprintf(`{"upload":{"size":%d}}`, len(binary)), nil, nil}.check(t, res, text)
 }
 
 func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{UploadBody: 300_000, Body: 100_000})
-	bad := want{400, mediaGraphQL, "-", []string{errcode.BadRequest}, nil}
-	long := want{413, mediaGraphQL, "-", []string{errcode.PayloadTooLarge}, nil}
+	bad := want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}
+	long := want{413, request.MediaGraphQL, "-", []string{errcode.PayloadTooLarge}, nil}
 	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a.txt", "A")
 	mapped := func(places string) string { return form(operations, field("map", places), one) }
 	tests := []struct {
@@ -131,7 +132,7 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 		{"it breaks off after operations", operations, bad},
 
 		{"operations that are no JSON", form(field("operations", "{"), places, one), bad},
-		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, mediaGraphQL, "-", []string{errcode.BatchingNotSupported}, nil}},
+		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, request.MediaGraphQL, "-", []string{errcode.BatchingNotSupported}, nil}},
 		{"operations that are no UTF-8", form(field("operations", strings.Replace(oneFile, "{", "{\"id\":\"\xff\",", 1)), places, one), bad},
 		{"operations that are nested deep", form(field("operations", `{"variables":`+strings.Repeat("[", 100)), places, one), bad},
 		{"a map that is no JSON", mapped(`{`), bad},
@@ -148,7 +149,7 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 		{"a place that is a file already", mapped(`{"0":["variables.f","variables.f"]}`), bad},
 
 		{"operations above the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_001-len(oneFile))), places, one), long},
-		{"operations at the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_000-len(oneFile))), places, one), want{200, mediaGraphQL, "*", nil, nil}},
+		{"operations at the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_000-len(oneFile))), places, one), want{200, request.MediaGraphQL, "*", nil, nil}},
 		{"a map above the limit", mapped(`{"0":["variables.f"]}` + strings.Repeat(" ", maxMap)), long},
 		{"a body above the limit", form(operations, places, file("0", "a.txt", strings.Repeat("a", 300_000))), long},
 		{"headers of a part that are long", form(operations, places, strings.Replace(one, "Content-Type", "X-Long: "+strings.Repeat("x", 100_000)+"\r\nContent-Type", 1)), bad},
@@ -203,7 +204,7 @@ func TestAFileTakesThePlaceOfANullAlone(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			var in, then map[string]any
-			if err := strictJSON([]byte(variables), &in); err != nil {
+			if err := request.DecodeStrict([]byte(variables), &in); err != nil {
 				t.Fatal(err)
 			}
 			ok := put(in, tt.path, one)
@@ -214,7 +215,7 @@ func TestAFileTakesThePlaceOfANullAlone(t *testing.T) {
 			if text == "" {
 				text = variables
 			}
-			if err := strictJSON([]byte(text), &then); err != nil {
+			if err := request.DecodeStrict([]byte(text), &then); err != nil {
 				t.Fatal(err)
 			}
 			isFile := cmp.FilterValues(func(a, b any) bool { _, x := a.(graphql.Upload); _, y := b.(graphql.Upload); return x || y }, cmp.Comparer(func(a, b any) bool {
@@ -317,7 +318,7 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 			w.posts(uploadHeaders+"ann", "Content-Length: 100000")
 			w.send(begun)
 			res, text := w.answer()
-			want{408, mediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
+			want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 			w.wantsEnd()
 		})
 	}
@@ -347,7 +348,7 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 		eventually(t, "it is being read", func() bool { return taken(s.server.uploads) == before+2*uploadStep })
 		return w
 	}
-	busy := want{503, mediaGraphQL, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, request.MediaGraphQL, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	held := []*wire{begin("ann")}
 	res, text := s.ask(t, "POST", "/", body, signedIn())
 	busy.check(t, res, text) // she has her quarter
@@ -356,8 +357,8 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 	}
 	res, text = s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
 	busy.check(t, res, text)
-	res, text = s.ask(t, "POST", "/", query("{ sum }"), signedIn("Content-Type", mediaJSON))
-	want{200, mediaGraphQL, `{"sum":0}`, nil, nil}.check(t, res, text)
+	res, text = s.ask(t, "POST", "/", query("{ sum }"), signedIn("Content-Type", request.MediaJSON))
+	want{200, request.MediaGraphQL, `{"sum":0}`, nil, nil}.check(t, res, text)
 
 	eventually(t, "the files are there", func() bool {
 		files, err := filepath.Glob(filepath.Join(dir, "upload-*"))
@@ -385,7 +386,7 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 	}
 	wantUnused(t, s.server.uploads)
 	res, text = s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
-	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 }
 
 // Finding 8: sixteen uploads of four users that send a boundary and then nothing.
@@ -402,7 +403,7 @@ func TestSlowUploadsDoNotKeepOthersOut(t *testing.T) {
 	}
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
 	res, text := s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
-	want{200, mediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
 }
 
 // An upload holds little before its bytes arrive, so silent ones of four users leave room
@@ -420,7 +421,7 @@ func TestSilentUploadsHoldLittle(t *testing.T) {
 	}
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
 	res, text := s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
-	want{200, mediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
 }
 
 // A slowBody is a body of which some bytes arrive at a time, with a pause before each.
@@ -559,7 +560,7 @@ func TestAFileThatCannotBeKeptIsOurFault(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	s := openHouse(t, Config{Authenticate: named})
 	res, text := s.ask(t, "POST", "/", form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")), signedIn())
-	want{500, mediaGraphQL, "-", []string{errcode.Internal}, nil}.check(t, res, text)
+	want{500, request.MediaGraphQL, "-", []string{errcode.Internal}, nil}.check(t, res, text)
 	if strings.Contains(string(text), "nowhere") || !strings.Contains(s.log.String(), "nowhere") {
 		t.Errorf("the answer %s, and the log %s", text, s.log)
 	}

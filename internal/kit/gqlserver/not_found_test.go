@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -72,7 +73,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 			var wantRefused float64
 			for i, step := range tt.steps {
 				document := fmt.Sprintf("{ item(id: %q) { id } other: sum }", step.id)
-				header := map[string]string{"Content-Type": mediaJSON, "X-Forwarded-For": step.addr}
+				header := map[string]string{"Content-Type": request.MediaJSON, "X-Forwarded-For": step.addr}
 				if step.token != "" {
 					header["Authorization"] = "Bearer " + step.token
 				}
@@ -96,7 +97,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 				t.Errorf("%v refusals are counted, want %v", n, wantRefused)
 			}
 			hand.move(time.Minute)
-			if _, text := s.ask(t, "POST", "/", query(`{ item(id: "1") { id } }`), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer ann", "X-Forwarded-For": "203.0.113.1"}); string(text) != `{"data":`+found+`}` {
+			if _, text := s.ask(t, "POST", "/", query(`{ item(id: "1") { id } }`), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer ann", "X-Forwarded-For": "203.0.113.1"}); string(text) != `{"data":`+found+`}` {
 				t.Errorf("a minute later: %s", text)
 			}
 		})
@@ -113,7 +114,7 @@ func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testi
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Content-Type", mediaJSON)
+		r.Header.Set("Content-Type", request.MediaJSON)
 		r.Header.Set("Authorization", "Bearer "+token)
 		res, err := s.client.Do(r)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
@@ -43,16 +44,16 @@ func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			request := map[string]any{"query": tt.document, "variables": json.RawMessage(tt.variables)}
+			sent := map[string]any{"query": tt.document, "variables": json.RawMessage(tt.variables)}
 			if strings.HasPrefix(tt.document, "query A") {
-				request["operationName"] = "B"
+				sent["operationName"] = "B"
 			}
-			body, err := json.Marshal(request)
+			body, err := json.Marshal(sent)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // a document that is new, and one that is known
-				_, text := s.ask(t, http.MethodPost, "/", string(body), map[string]string{"Content-Type": mediaJSON})
+				_, text := s.ask(t, http.MethodPost, "/", string(body), map[string]string{"Content-Type": request.MediaJSON})
 				if got := firstCode(text); got != tt.code {
 					t.Errorf("got %.300s, want the code %q", text, tt.code)
 				}

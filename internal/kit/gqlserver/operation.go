@@ -62,11 +62,11 @@ func (d *Server) begin(ctx context.Context, c caller, params *graphql.RawParams)
 
 // start is begin for a request that was counted before.
 func (d *Server) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
-	return d.startFor(ctx, &request{caller: c}, params)
+	return d.startFor(ctx, &requestInfo{caller: c}, params)
 }
 
 // startFor is start for a request that belongs to this operation alone.
-func (d *Server) startFor(ctx context.Context, of *request, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+func (d *Server) startFor(ctx context.Context, of *requestInfo, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}

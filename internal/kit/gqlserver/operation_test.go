@@ -17,9 +17,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-var asJSON = map[string]string{"Content-Type": mediaJSON} //nolint:gochecknoglobals // a constant that Go cannot say
+var asJSON = map[string]string{"Content-Type": request.MediaJSON} //nolint:gochecknoglobals // a constant that Go cannot say
 
 // wantNothingRuns checks that all places were freed.
 func (s *house) wantNothingRuns(t *testing.T) {
@@ -46,9 +47,9 @@ func TestAnOperationHasItsTime(t *testing.T) {
 		present     graphql.ErrorPresenterFunc
 		want        want
 	}{
-		{"as the presenter says", "{ slow }", timeouts, want{200, mediaJSON, `{"slow":null}`, []string{errcode.Timeout}, nil}},
-		{"without a presenter", "{ slow }", nil, want{200, mediaJSON, `{"slow":null}`, []string{errcode.Internal}, nil}},
-		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, mediaJSON, `{"a":null,"sum":0,"b":null}`, []string{errcode.Timeout, errcode.Timeout}, nil}},
+		{"as the presenter says", "{ slow }", timeouts, want{200, request.MediaJSON, `{"slow":null}`, []string{errcode.Timeout}, nil}},
+		{"without a presenter", "{ slow }", nil, want{200, request.MediaJSON, `{"slow":null}`, []string{errcode.Internal}, nil}},
+		{"several fields", "{ a: slow sum b: wait }", timeouts, want{200, request.MediaJSON, `{"a":null,"sum":0,"b":null}`, []string{errcode.Timeout, errcode.Timeout}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +73,7 @@ func (s *house) hold(t *testing.T, user, document string) (answered func() (*rep
 	var res *reply
 	var text []byte
 	waiting.Go(func() {
-		res, text = s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+		res, text = s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer " + user})
 	})
 	fields := strings.Count(document, "wait")
 	eventually(t, "it waits", func() bool { return s.schema.Running("wait") == before+fields })
@@ -85,18 +86,18 @@ func (s *house) hold(t *testing.T, user, document string) (answered func() (*rep
 func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Running: 40, RunningWait: 500 * time.Millisecond}})
 	as := func(user string) map[string]string {
-		return map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user}
+		return map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer " + user}
 	}
 	const five = "{ a: wait b: wait c: wait d: wait e: wait }"
 	held := []func() (*reply, []byte){s.hold(t, "ann", five), s.hold(t, "ann", five)}
 	if got := testutil.ToFloat64(s.server.metrics.points); got != 10 {
 		t.Errorf("%v points run", got)
 	}
-	busy := want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
+	busy := want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), as("ann"))
 	busy.check(t, res, text) // she has her quarter
 	res, text = s.ask(t, "POST", "/", query("{ sum }"), as("bob"))
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	if rest := s.stream(t, posted("subscription { count(to: 1) }"), "ann").rest(); !strings.Contains(rest, errcode.Unavailable) {
 		t.Errorf("a subscription of hers: %q", rest)
 	}
@@ -123,8 +124,8 @@ func TestWhoFindsNoPlaceWaitsForOne(t *testing.T) {
 	first := s.hold(t, "ann", "{ wait }")
 	var second sync.WaitGroup
 	second.Go(func() {
-		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer ann"})
-		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer ann"})
+		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	})
 	eventually(t, "it waits", func() bool {
 		return s.server.running.Users("u:ann") == 2
@@ -138,7 +139,7 @@ func TestWhoFindsNoPlaceWaitsForOne(t *testing.T) {
 func TestAnOperationHeavierThanAShareRunsAlone(t *testing.T) {
 	s := openHouse(t, Config{Limits: Limits{Running: 40}})
 	res, text := s.ask(t, "POST", "/", query("{ items(first: 100) { id } }"), asJSON)
-	want{200, mediaJSON, "*", nil, nil}.check(t, res, text)
+	want{200, request.MediaJSON, "*", nil, nil}.check(t, res, text)
 	s.wantNothingRuns(t)
 }
 
@@ -158,7 +159,7 @@ func TestPlacesAreFreedHoweverAnOperationEnds(t *testing.T) {
 			s := openHouse(t, Config{Introspection: true})
 			s.ask(t, "POST", "/", query(tt.query), asJSON)
 			s.ask(t, "GET", get("query", tt.query), "", nil)
-			s.ask(t, "POST", "/", query(tt.query), map[string]string{"Content-Type": mediaJSON, "Accept": "application/json, text/event-stream;q=0.1"})
+			s.ask(t, "POST", "/", query(tt.query), map[string]string{"Content-Type": request.MediaJSON, "Accept": "application/json, text/event-stream;q=0.1"})
 			s.wantNothingRuns(t)
 		})
 	}
@@ -193,7 +194,7 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 			if tt.data == "-" {
 				status = 500
 			}
-			want{status, mediaJSON, tt.data, []string{errcode.Internal}, nil}.check(t, res, text)
+			want{status, request.MediaJSON, tt.data, []string{errcode.Internal}, nil}.check(t, res, text)
 			if strings.Contains(string(text), tt.logged) || strings.Contains(string(text), ".go") || !strings.Contains(string(text), `"message":"internal error"`) {
 				t.Errorf("the answer is %s", text)
 			}
@@ -209,7 +210,7 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 func TestErrorsFromTheInsideAreNotShown(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ fail }"), asJSON)
-	want{200, mediaJSON, `{"fail":null}`, []string{errcode.Internal}, nil}.check(t, res, text)
+	want{200, request.MediaJSON, `{"fail":null}`, []string{errcode.Internal}, nil}.check(t, res, text)
 	tests := []struct {
 		name string
 		err  error

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // Automatic persisted queries, as Apollo's clients and urql send them: a client
@@ -20,7 +21,7 @@ func isSHA256(text string) bool {
 		return false
 	}
 	for _, c := range []byte(text) {
-		if hexDigit(c) < 0 {
+		if request.HexDigit(c) < 0 {
 			return false
 		}
 	}

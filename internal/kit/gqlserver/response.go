@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
 // slowestReader is how many bytes a second a client must take at least, beside
@@ -27,23 +28,23 @@ func (d *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err 
 	if r.ContentLength > freeBytes || r.ContentLength < 0 || status == http.StatusRequestTimeout {
 		w.Header().Set("Connection", "close") // else the server waits for the rest of the body
 	}
-	d.write(w, media(negotiate(r)), status, &graphql.Response{Errors: gqlerror.List{shown}})
+	d.write(w, media(request.Negotiate(r)), status, &graphql.Response{Errors: gqlerror.List{shown}})
 }
 
 // media is the type of an answer to a client that may take none of ours: it
 // still is told why.
-func media(a accepted) string {
-	if a.json == "" {
-		return mediaJSON
+func media(a request.Accepted) string {
+	if a.JSON == "" {
+		return request.MediaJSON
 	}
-	return a.json
+	return a.JSON
 }
 
 // write sends an answer.
 func (d *Server) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
-	body := borrow()
-	defer body.giveBack()
-	body.bytes = appendResponse(body.bytes, res)
+	body := request.BorrowBuffer()
+	defer body.Release()
+	body.Bytes = appendResponse(body.Bytes, res)
 	h := w.Header()
 	h["Content-Type"] = typeOf(media)
 	vary(h, varyAccept)
@@ -54,20 +55,20 @@ func (d *Server) write(w http.ResponseWriter, media string, status int, res *gra
 	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
-	if len(body.bytes) >= longAnswer {
-		h["Content-Length"] = []string{strconv.Itoa(len(body.bytes))}
+	if len(body.Bytes) >= longAnswer {
+		h["Content-Length"] = []string{strconv.Itoa(len(body.Bytes))}
 	}
-	d.deadline(w, len(body.bytes))
+	d.deadline(w, len(body.Bytes))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.bytes) // the client is gone, or too slow
+	_, _ = w.Write(body.Bytes) // the client is gone, or too slow
 }
 
 // Values of headers that nearly every answer has. Nobody changes them.
 //
 //nolint:gochecknoglobals // constants that Go cannot say
 var (
-	typeJSON    = []string{mediaJSON + "; charset=utf-8"}
-	typeGraphQL = []string{mediaGraphQL + "; charset=utf-8"}
+	typeJSON    = []string{request.MediaJSON + "; charset=utf-8"}
+	typeGraphQL = []string{request.MediaGraphQL + "; charset=utf-8"}
 	noStore     = []string{"no-store"}
 	noSniff     = []string{"nosniff"}
 
@@ -89,7 +90,7 @@ func vary(h http.Header, on []string) {
 }
 
 func typeOf(media string) []string {
-	if media == mediaGraphQL {
+	if media == request.MediaGraphQL {
 		return typeGraphQL
 	}
 	return typeJSON
@@ -131,7 +132,7 @@ func statusOf(res *graphql.Response, media string) int {
 	case errcode.BadRequest, errcode.BatchingNotSupported, errcode.CSRF:
 		return http.StatusBadRequest
 	}
-	if media == mediaJSON {
+	if media == request.MediaJSON {
 		return http.StatusOK
 	}
 	return http.StatusBadRequest

@@ -33,6 +33,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -116,7 +117,7 @@ type Server struct {
 	front   http.Handler
 	metrics *metrics
 	docs    *documents
-	texts   *interner
+	texts   *request.Interner
 
 	networks clientaddr.KeyCache
 
@@ -144,7 +145,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	}
 	l := cfg.Limits
 	d := &Server{
-		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
+		cfg: cfg, log: cfg.Log, texts: request.NewInterner(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
 		anonymous: ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     ratelimit.NewForUsers(l.UserRate, l.UserBurst, time.Now),
 		looks:     ratelimit.New(l.AuthLookups, 2*l.AuthLookups, time.Now),

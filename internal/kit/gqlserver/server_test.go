@@ -26,6 +26,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -44,8 +45,8 @@ func TestAnEventStreamFlushesBehindTheServersOtherHandlers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Content-Type", mediaJSON)
-		r.Header.Set("Accept", mediaStream)
+		r.Header.Set("Content-Type", request.MediaJSON)
+		r.Header.Set("Accept", request.MediaStream)
 		r.Header.Set("Accept-Encoding", encoding)
 		res, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
@@ -85,7 +86,7 @@ func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			r.Header.Set("Content-Type", mediaJSON)
+			r.Header.Set("Content-Type", request.MediaJSON)
 			r.Header.Set("Authorization", "Bearer ann")
 			r.Header.Set("Accept-Encoding", "identity")
 			res, err := http.DefaultTransport.RoundTrip(r)
@@ -109,26 +110,26 @@ func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
 	if n := testutil.ToFloat64(s.server.metrics.points); n != 0 {
 		t.Errorf("%v points run while answers are written", n)
 	}
-	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer bob"})
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer bob"})
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 }
 
 // gqlgen takes questions about the schema to be free.
 func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 	s := openHouse(t, Config{Introspection: true})
-	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	modern := map[string]string{"Content-Type": request.MediaJSON, "Accept": request.MediaGraphQL}
 	res, text := s.ask(t, "POST", "/", query(introspectionQuery), modern)
-	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 	whole := strings.Replace(introspectionQuery, "query Introspection", "fragment All on Query", 1)
 	for _, tt := range []struct {
 		name, document string
 		want           want
 	}{
-		{"the whole, once", "{ ...All } " + whole, want{200, mediaGraphQL, "*", nil, nil}},
-		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
-		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, mediaGraphQL, "*", nil, nil}},
-		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, mediaGraphQL, "*", nil, nil}},
-		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
+		{"the whole, once", "{ ...All } " + whole, want{200, request.MediaGraphQL, "*", nil, nil}},
+		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, request.MediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
+		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, request.MediaGraphQL, "*", nil, nil}},
+		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, request.MediaGraphQL, "*", nil, nil}},
+		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, request.MediaGraphQL, "-", []string{errcode.ComplexityExceeded}, nil}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
@@ -149,9 +150,9 @@ func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
 func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: 500 * time.Millisecond}})
 	as := func(user, document string) (*reply, []byte) {
-		return s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+		return s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer " + user})
 	}
-	fine := want{200, mediaJSON, `{"sum":0}`, nil, nil}
+	fine := want{200, request.MediaJSON, `{"sum":0}`, nil, nil}
 	res, text := as("ann", "{ sum }")
 	fine.check(t, res, text)
 	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1) // one is being read
@@ -159,7 +160,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, text = as("ann", "{ sum } # new")
-	want{503, mediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
 	res, text = as("ann", "{ sum }") // it is known
 	fine.check(t, res, text)
 	res, text = as("bob", "{ sum } # newer")
@@ -171,8 +172,8 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 
 func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 	s := openHouse(t, Config{})
-	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": mediaJSON})
-	want{200, mediaJSON, "-", []string{errcode.DocumentTooLarge}, nil}.check(t, res, text)
+	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": request.MediaJSON})
+	want{200, request.MediaJSON, "-", []string{errcode.DocumentTooLarge}, nil}.check(t, res, text)
 }
 
 func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
@@ -223,8 +224,8 @@ func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
 	named := hex.EncodeToString(hash[:])
 	s.server.docs.persisted.Set(named, text)
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
-	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
-	want{503, mediaJSON, "-", []string{errcode.Unavailable}, nil}.check(t, res, answer)
+	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": request.MediaJSON})
+	want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, nil}.check(t, res, answer)
 	wantUnused(t, s.server.memory)
 }
 
@@ -262,10 +263,10 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 		document := kind + `($n: String!) {` + numbered(5, ` a%d: `+map[string]string{"query": "hello(name: $n)", "mutation": "setName(name: $n)"}[kind]) + ` }`
 		return `{"query":"` + document + `","variables":{"n":"` + strings.Repeat("n", 3000) + `"}}`
 	}
-	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	modern := map[string]string{"Content-Type": request.MediaJSON, "Accept": request.MediaGraphQL}
 	for _, kind := range []string{"query", "mutation"} { // so that their documents are known
 		res, text := s.ask(t, "POST", "/", body(kind), modern)
-		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+		want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 	}
 	for _, other := range []string{"a", "b", "c", "d"} {
 		if !s.server.memory.Take(other, mb) {
@@ -273,9 +274,9 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 		}
 	}
 	res, text := s.ask(t, "POST", "/", body("query"), modern)
-	want{503, mediaGraphQL, "-", []string{errcode.Unavailable}, nil}.check(t, res, text)
+	want{503, request.MediaGraphQL, "-", []string{errcode.Unavailable}, nil}.check(t, res, text)
 	res, text = s.ask(t, "POST", "/", body("mutation"), modern)
-	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 }
 
 func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
@@ -287,8 +288,8 @@ func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := func(user string) {
-		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
-		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer " + user})
+		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 	var waiting sync.WaitGroup
 	for range 5 {

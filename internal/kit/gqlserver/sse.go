@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -26,7 +27,7 @@ import (
 
 // stream serves a subscription until it ends, the client goes or the server
 // stops.
-func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accepted, op *operation) {
+func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation) {
 	leave, failed := t.seat(op)
 	if failed != nil {
 		t.refuse(w, r, failed.status, failed.Error)
@@ -120,7 +121,7 @@ func newEventStream(d *Server, w http.ResponseWriter) *eventStream {
 
 func (s *eventStream) open() {
 	h := s.w.Header()
-	h.Set("Content-Type", mediaStream+"; charset=utf-8")
+	h.Set("Content-Type", request.MediaStream+"; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep events until it has a page of them
 	h.Set("X-Content-Type-Options", "nosniff")

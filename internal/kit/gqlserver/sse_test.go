@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -62,10 +63,10 @@ func (s *house) streamAfter(t *testing.T, r sent, token, last string) *eventRead
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Header.Set("Accept", mediaStream)
+	q.Header.Set("Accept", request.MediaStream)
 	q.Header.Set("Accept-Encoding", "gzip, zstd")
 	if r.method == http.MethodPost {
-		q.Header.Set("Content-Type", mediaJSON)
+		q.Header.Set("Content-Type", request.MediaJSON)
 	}
 	if token != "" {
 		q.Header.Set("Authorization", "Bearer "+token)
@@ -216,7 +217,7 @@ func TestWhatIsNoRequestGetsNoStream(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := s.stream(t, tt.of, "")
-			if text := e.rest(); e.head.StatusCode != tt.status || firstCode([]byte(text)) != tt.code || e.head.Header.Get("Content-Type") != mediaJSON+"; charset=utf-8" {
+			if text := e.rest(); e.head.StatusCode != tt.status || firstCode([]byte(text)) != tt.code || e.head.Header.Get("Content-Type") != request.MediaJSON+"; charset=utf-8" {
 				t.Errorf("%d %s", e.head.StatusCode, text)
 			}
 		})
@@ -379,8 +380,8 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != errcode.Unavailable || late.head.Header.Get("Retry-After") == "" {
 		t.Errorf("a new one: %d %s", late.head.StatusCode, text)
 	}
-	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON})
-	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON})
+	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	if err := s.server.Close(ctx, 0); err != nil {
 		t.Errorf("once more: %v", err)
 	}

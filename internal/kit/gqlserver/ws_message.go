@@ -10,6 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
@@ -43,25 +44,25 @@ func parseMessage(text []byte) (message, error) {
 	if !utf8.Valid(text) {
 		return message{}, errors.New("the message is not UTF-8")
 	}
-	fields, err := object(jsonbody.TrimBOM(text))
+	fields, err := request.Object(jsonbody.TrimBOM(text))
 	if err != nil {
 		return message{}, errors.New("the message is not a JSON object")
 	}
 	var m message
-	if m.kind, err = jsonString(fields["type"]); err != nil {
+	if m.kind, err = request.String(fields["type"]); err != nil {
 		return message{}, errors.New("the message's type is not a string")
 	}
 	switch m.kind {
 	case messageInit, messagePing, messagePong:
 	case messageSubscribe, messageComplete:
-		m.id, err = jsonString(fields["id"])
+		m.id, err = request.String(fields["id"])
 		if err != nil || m.id == "" || len(m.id) > maxOperationID {
 			return message{}, errors.New("the message's id is not a string of 1 to 128 bytes")
 		}
 	default:
 		return message{}, errors.New("there is no such type of message for clients")
 	}
-	if m.payload = fields["payload"]; absent(m.payload) {
+	if m.payload = fields["payload"]; request.IsNull(m.payload) {
 		m.payload = nil
 	} else if m.payload[0] != '{' {
 		return message{}, errors.New("the message's payload is not an object")
@@ -70,15 +71,15 @@ func parseMessage(text []byte) (message, error) {
 }
 
 // params reads the payload of subscribe.
-func (m message) params(known *interner) (*graphql.RawParams, error) {
-	found, ok := scanRequest(m.payload, math.MaxInt, math.MaxInt)
+func (m message) params(known *request.Interner) (*graphql.RawParams, error) {
+	found, ok := request.Scan(m.payload, math.MaxInt, math.MaxInt)
 	switch {
 	case !ok:
 		return nil, errors.New("the payload is not an object")
-	case found.query == nil:
+	case found.Query == nil:
 		return nil, errors.New("the payload has no query")
 	}
-	params, err := known.params(found)
+	params, err := known.Params(found)
 	if err != nil {
 		return nil, fmt.Errorf("the payload's %w", err)
 	}
@@ -97,7 +98,7 @@ func (m message) credentials() (token string, err error) {
 	if m.payload == nil {
 		return "", nil
 	}
-	fields, err := object(m.payload)
+	fields, err := request.Object(m.payload)
 	if err != nil {
 		return "", errors.New("the payload is not an object")
 	}
@@ -109,7 +110,7 @@ func (m message) credentials() (token string, err error) {
 		if !strings.EqualFold(name, "headers") || isEmpty(value) {
 			continue
 		}
-		headers, err := object(value)
+		headers, err := request.Object(value)
 		if err != nil {
 			return "", errCredentials
 		}
@@ -127,7 +128,7 @@ func (m message) credentials() (token string, err error) {
 
 // isEmpty reports whether a JSON value is one that clients send for no headers.
 func isEmpty(value json.RawMessage) bool {
-	return absent(value) || string(value) == `""` || string(value) == "[]"
+	return request.IsNull(value) || string(value) == `""` || string(value) == "[]"
 }
 
 // tokensIn appends the tokens among fields.
@@ -141,10 +142,10 @@ func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, err
 		default:
 			continue
 		}
-		if absent(value) {
+		if request.IsNull(value) {
 			continue
 		}
-		text, err := jsonString(value)
+		text, err := request.String(value)
 		if err != nil {
 			return nil, errCredentials
 		}

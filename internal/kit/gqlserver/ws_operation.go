@@ -160,7 +160,7 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 			who.memory.Release()
 		}
 	}()
-	if failed := c.server.modest(t.payload, 1); failed != nil {
+	if failed := c.server.checkJSON(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return false
 	}

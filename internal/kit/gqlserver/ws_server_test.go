@@ -22,6 +22,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
@@ -897,9 +898,9 @@ func TestAHandshakeThatIsNoneIsRefusedWithACode(t *testing.T) {
 		header       map[string]string
 		want         want
 	}{
-		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "GET"}}},
-		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{errcode.BadRequest}, nil}},
-		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{errcode.BadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
+		{"another method", "POST", good(), want{405, request.MediaJSON, "-", []string{errcode.MethodNotAllowed}, map[string]string{"Allow": "GET"}}},
+		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}},
+		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, request.MediaJSON, "-", []string{errcode.BadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res, text := s.ask(t, tt.method, "/", "", tt.header)

@@ -1,4 +1,4 @@
-package gqlserver
+package request
 
 import (
 	"bytes"
@@ -9,21 +9,21 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// interner are some of those of documents that were asked for more than once, so that a
+// Interner are some of those of documents that were asked for more than once, so that a
 // request that brings one of them needs no copy of it. There is room for 1024 of up to 4 KB,
 // for two of each hash, of which the older one is forgotten for a third. They are safe for
 // concurrent use; nil texts know none.
-type interner struct {
+type Interner struct {
 	seed maphash.Seed
 	sets [1 << 9][2]atomic.Pointer[string] // by hash, the newer one first
 }
 
 const maxInterned = 4 << 10
 
-func newTexts() *interner { return &interner{seed: maphash.MakeSeed()} }
+func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
-// keep remembers a text.
-func (t *interner) keep(text string) {
+// Keep remembers a text.
+func (t *Interner) Keep(text string) {
 	if t == nil || len(text) > maxInterned {
 		return
 	}
@@ -41,12 +41,12 @@ func (t *interner) keep(text string) {
 }
 
 // setOf is where a text has its place.
-func (t *interner) setOf(text string) uint64 {
+func (t *Interner) setOf(text string) uint64 {
 	return maphash.String(t.seed, text) % uint64(len(t.sets))
 }
 
 // of is a string of bytes: the one that is remembered, or a new one.
-func (t *interner) of(text []byte) string {
+func (t *Interner) of(text []byte) string {
 	if t != nil && len(text) <= maxInterned {
 		set := &t.sets[maphash.Bytes(t.seed, text)%uint64(len(t.sets))]
 		for i := range set {
@@ -59,7 +59,7 @@ func (t *interner) of(text []byte) string {
 }
 
 // quoted is the text of a string in JSON; ok is false if it is something else.
-func (t *interner) quoted(value []byte) (text string, ok bool) {
+func (t *Interner) quoted(value []byte) (text string, ok bool) {
 	if value[0] != '"' {
 		return "", false
 	}
@@ -67,34 +67,34 @@ func (t *interner) quoted(value []byte) (text string, ok bool) {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return t.of(value), true
 	}
-	plain := borrow()
-	defer plain.giveBack()
-	plain.bytes = unescape(plain.bytes, value)
-	return t.of(plain.bytes), true
+	plain := BorrowBuffer()
+	defer plain.Release()
+	plain.Bytes = unescape(plain.Bytes, value)
+	return t.of(plain.Bytes), true
 }
 
-// params makes a request of its properties. The text of an error can be shown to the
+// Params makes a request of its properties. The text of an error can be shown to the
 // client.
-func (t *interner) params(found requestFields) (*graphql.RawParams, error) {
+func (t *Interner) Params(found Fields) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
 	var ok bool
-	if found.query != nil {
-		if p.Query, ok = t.quoted(found.query); !ok {
+	if found.Query != nil {
+		if p.Query, ok = t.quoted(found.Query); !ok {
 			return nil, errors.New("query is not a string")
 		}
 	}
-	if found.operationName != nil {
-		if p.OperationName, ok = t.quoted(found.operationName); !ok {
+	if found.OperationName != nil {
+		if p.OperationName, ok = t.quoted(found.OperationName); !ok {
 			return nil, errors.New("operationName is not a string")
 		}
 	}
-	if found.variables != nil {
-		if p.Variables, ok = objectOf(found.variables); !ok {
+	if found.Variables != nil {
+		if p.Variables, ok = objectOf(found.Variables); !ok {
 			return nil, errors.New("variables is not an object")
 		}
 	}
-	if found.extensions != nil {
-		if p.Extensions, ok = objectOf(found.extensions); !ok {
+	if found.Extensions != nil {
+		if p.Extensions, ok = objectOf(found.Extensions); !ok {
 			return nil, errors.New("extensions is not an object")
 		}
 	}

@@ -1,4 +1,4 @@
-package gqlserver
+package request
 
 import (
 	"mime"
@@ -9,16 +9,16 @@ import (
 
 // Media types of answers.
 const (
-	mediaJSON    = "application/json"                  // of old: 200 for every well-formed request
-	mediaGraphQL = "application/graphql-response+json" // of the GraphQL over HTTP specification
-	mediaStream  = "text/event-stream"
+	MediaJSON    = "application/json"                  // of old: 200 for every well-formed request
+	MediaGraphQL = "application/graphql-response+json" // of the GraphQL over HTTP specification
+	MediaStream  = "text/event-stream"
 )
 
-// accepted is what a client takes. The first of a kind is "" if it takes none.
-type accepted struct {
-	json   string // the better of mediaJSON and mediaGraphQL
-	stream bool   // whether event streams are taken, named as such
-	first  string // the best of all
+// Accepted is what a client takes. The first of a kind is "" if it takes none.
+type Accepted struct {
+	JSON   string // the better of mediaJSON and mediaGraphQL
+	Stream bool   // whether event streams are taken, named as such
+	First  string // the best of all
 }
 
 // A preference is a media range of an Accept header.
@@ -27,13 +27,13 @@ type preference struct {
 	q     float64
 }
 
-// negotiate reads the Accept header as RFC 9110, 12.5.1, has it: the highest
+// Negotiate reads the Accept header as RFC 9110, 12.5.1, has it: the highest
 // weight wins, then what is said most specifically, then what stands first.
 // Without a header, and for */*, the answer is of the old type.
-func negotiate(r *http.Request) accepted {
+func Negotiate(r *http.Request) Accepted {
 	lines := r.Header["Accept"]
 	if len(lines) == 0 {
-		return accepted{json: mediaJSON, first: mediaJSON}
+		return Accepted{JSON: MediaJSON, First: MediaJSON}
 	}
 	if len(lines) == 1 {
 		if a, known := usual[lines[0]]; known {
@@ -47,13 +47,13 @@ func negotiate(r *http.Request) accepted {
 // Apollo Client and urql, and what fetch and axios send if they are not told.
 //
 //nolint:gochecknoglobals // a constant that Go cannot say
-var usual = func() map[string]accepted {
-	known := map[string]accepted{}
+var usual = func() map[string]Accepted {
+	known := map[string]Accepted{}
 	for _, header := range []string{
-		"*/*", mediaJSON, mediaGraphQL, mediaStream, "application/json, text/plain, */*",
-		mediaGraphQL + ", " + mediaJSON, mediaGraphQL + "," + mediaJSON, mediaGraphQL + ", " + mediaJSON + ";q=0.9", mediaGraphQL + "," + mediaJSON + ";q=0.9",
-		mediaGraphQL + "; charset=utf-8, " + mediaJSON + "; charset=utf-8",
-		mediaGraphQL + ", application/graphql+json, " + mediaJSON + ", " + mediaStream + ", multipart/mixed",
+		"*/*", MediaJSON, MediaGraphQL, MediaStream, "application/json, text/plain, */*",
+		MediaGraphQL + ", " + MediaJSON, MediaGraphQL + "," + MediaJSON, MediaGraphQL + ", " + MediaJSON + ";q=0.9", MediaGraphQL + "," + MediaJSON + ";q=0.9",
+		MediaGraphQL + "; charset=utf-8, " + MediaJSON + "; charset=utf-8",
+		MediaGraphQL + ", application/graphql+json, " + MediaJSON + ", " + MediaStream + ", multipart/mixed",
 	} {
 		known[header] = negotiated(header)
 	}
@@ -61,28 +61,28 @@ var usual = func() map[string]accepted {
 }()
 
 // negotiated is what a header means.
-func negotiated(header string) accepted {
+func negotiated(header string) Accepted {
 	ranges := preferences(header)
 	if len(ranges) == 0 {
-		return accepted{json: mediaJSON, first: mediaJSON}
+		return Accepted{JSON: MediaJSON, First: MediaJSON}
 	}
-	var a accepted
+	var a Accepted
 	var bestJSON, best mediaRank
-	for order, media := range []string{mediaJSON, mediaGraphQL, mediaStream} {
+	for order, media := range []string{MediaJSON, MediaGraphQL, MediaStream} {
 		at, ok := rankOf(media, ranges)
 		if !ok {
 			continue
 		}
-		if media == mediaStream {
-			a.stream = at.exact == exactly
-			if !a.stream {
+		if media == MediaStream {
+			a.Stream = at.exact == exactly
+			if !a.Stream {
 				continue // a wildcard means no stream
 			}
 		} else if at.better(bestJSON) {
-			a.json, bestJSON = media, at
+			a.JSON, bestJSON = media, at
 		}
 		if at.better(best) || order == 0 {
-			a.first, best = media, at
+			a.First, best = media, at
 		}
 	}
 	return a

@@ -1,4 +1,6 @@
-package gqlserver
+// Package request decodes GraphQL requests and negotiates the type of their
+// responses.
+package request
 
 import (
 	"bytes"
@@ -7,7 +9,7 @@ import (
 
 // A request's JSON is gone over once, which allocates nothing; then what is needed
 // of it is made. So what is too deep or too much is refused before it becomes
-// anything, and a query that is known is never copied, see [interner].
+// anything, and a query that is known is never copied, see [Interner].
 
 // maxNesting is how deep JSON may be nested where no limit says so, as in package
 // encoding/json.
@@ -18,21 +20,21 @@ type jsonScanner struct {
 	text []byte
 	at   int // the next byte
 
-	depth, values       int // so far, as modest counts them
+	depth, values       int // so far, as JSONLimits.Check counts them
 	maxDepth, maxValues int
 }
 
-// requestFields are the properties of a request as they stand in its text, of several by
+// Fields are the properties of a request as they stand in its text, of several by
 // one name the last. One that is not there or null is nil.
-type requestFields struct{ query, operationName, variables, extensions []byte }
+type Fields struct{ Query, OperationName, Variables, Extensions []byte }
 
 // maxProperty is how long the name of one of them can be: with all its letters
 // written as \u0000.
 const maxProperty = 6 * len("operationName")
 
-// scanRequest goes over the text of a request. If ok is false, it is no object in
+// Scan goes over the text of a request. If ok is false, it is no object in
 // JSON, or is nested deeper, or has more values, than it may.
-func scanRequest(text []byte, maxDepth, maxValues int) (p requestFields, ok bool) {
+func Scan(text []byte, maxDepth, maxValues int) (p Fields, ok bool) {
 	s := jsonScanner{text: text, values: 1, maxDepth: min(maxDepth, maxNesting), maxValues: maxValues}
 	s.space()
 	if s.peek() != '{' || !s.list('}', &p) {
@@ -67,7 +69,7 @@ func (s *jsonScanner) space() {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// open and more count what modest counts.
+// open and more count what JSONLimits.Check counts.
 func (s *jsonScanner) open() bool {
 	s.at++
 	s.depth++
@@ -106,7 +108,7 @@ func (s *jsonScanner) value() bool {
 
 // list goes over an object or an array, up to its end, and keeps properties in p if that is
 // the object of a request.
-func (s *jsonScanner) list(end byte, p *requestFields) bool {
+func (s *jsonScanner) list(end byte, p *Fields) bool {
 	if !s.open() {
 		return false
 	}
@@ -159,7 +161,7 @@ func (s *jsonScanner) name() []byte {
 }
 
 // keep keeps a property of a request, whose name has its quotes.
-func (p *requestFields) keep(name, value []byte) {
+func (p *Fields) keep(name, value []byte) {
 	if name = name[1 : len(name)-1]; len(name) > maxProperty {
 		return
 	}
@@ -171,13 +173,13 @@ func (p *requestFields) keep(name, value []byte) {
 	}
 	switch string(name) {
 	case "query":
-		p.query = value
+		p.Query = value
 	case "operationName":
-		p.operationName = value
+		p.OperationName = value
 	case "variables":
-		p.variables = value
+		p.Variables = value
 	case "extensions":
-		p.extensions = value
+		p.Extensions = value
 	}
 }
 
@@ -248,7 +250,7 @@ func (s *jsonScanner) escape() bool {
 			return false
 		}
 		for _, c := range s.text[s.at+1 : s.at+5] {
-			if hexDigit(c) < 0 {
+			if HexDigit(c) < 0 {
 				return false
 			}
 		}
@@ -258,8 +260,8 @@ func (s *jsonScanner) escape() bool {
 	return false
 }
 
-// hexDigit is the value of a hexadecimal digit, negative if c is none.
-func hexDigit(c byte) rune {
+// HexDigit is the value of a hexadecimal digit, negative if c is none.
+func HexDigit(c byte) rune {
 	switch {
 	case '0' <= c && c <= '9':
 		return rune(c - '0')

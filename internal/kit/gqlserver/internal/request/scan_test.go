@@ -1,70 +1,82 @@
-package gqlserver
+package request
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
+//nolint:gochecknoglobals // constants that Go cannot say
+var (
+	usualLimits = JSONLimits{Depth: 12, Values: 2000} // the defaults of the server
+	noLimits    = JSONLimits{Depth: -1, Values: -1}
+)
+
+// bodyOf returns a request for a query.
+func bodyOf(query string) string {
+	body, _ := json.Marshal(map[string]string{"query": query})
+	return string(body)
+}
+
 // referenceDecode is what decode does, by package encoding/json: it goes over a request
 // five times.
-func (d *Server) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
+func referenceDecode(text []byte, limits JSONLimits) (*graphql.RawParams, *gqlerror.Error) {
 	text = jsonbody.TrimBOM(text) // package json knows no byte order mark
 	if !utf8.Valid(text) {
-		return nil, badRequest("The request is not UTF-8.")
+		return nil, badRequestf("The request is not UTF-8.")
 	}
-	if err := d.modest(text, 1); err != nil {
+	if err := limits.Check(text, 1); err != nil {
 		return nil, err
 	}
-	fields, err := object(text)
+	fields, err := Object(text)
 	if err != nil {
 		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-			return nil, fail(http.StatusBadRequest, errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+			return nil, errcode.Errorf(errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
 		}
-		return nil, badRequest("The request is not one JSON object with a query.")
+		return nil, badRequestf("The request is not one JSON object with a query.")
 	}
 	var p graphql.RawParams
 	for _, of := range []struct {
 		name string
 		to   *string
 	}{{"query", &p.Query}, {"operationName", &p.OperationName}} {
-		if absent(fields[of.name]) {
+		if IsNull(fields[of.name]) {
 			continue
 		}
-		if *of.to, err = jsonString(fields[of.name]); err != nil {
-			return nil, badRequest("%s is not a string", of.name)
+		if *of.to, err = String(fields[of.name]); err != nil {
+			return nil, badRequestf("%s is not a string", of.name)
 		}
 	}
 	for _, of := range []struct {
 		name string
 		to   *map[string]any
 	}{{"variables", &p.Variables}, {"extensions", &p.Extensions}} {
-		if absent(fields[of.name]) {
+		if IsNull(fields[of.name]) {
 			continue
 		}
-		if err = strictJSON(fields[of.name], of.to); err != nil {
-			return nil, badRequest("%s is not an object", of.name)
+		if err = DecodeStrict(fields[of.name], of.to); err != nil {
+			return nil, badRequestf("%s is not an object", of.name)
 		}
 	}
 	return &p, nil
 }
 
 // sameDecoded compares what decode does with a text to the reference.
-func sameDecoded(t *testing.T, d *Server, text []byte) {
+func sameDecoded(t *testing.T, limits JSONLimits, known *Interner, text []byte) {
 	t.Helper()
-	want, refused := d.referenceDecode(text)
+	want, refused := referenceDecode(text, limits)
 	mine := bytes.Clone(text)
-	got, failed := d.decode(mine)
+	got, failed := Decode(mine, limits, known)
 	for i := range mine { // nothing of it may have been kept
 		mine[i] = 0xff
 	}
@@ -75,8 +87,8 @@ func sameDecoded(t *testing.T, d *Server, text []byte) {
 		}
 	case refused == nil || failed == nil:
 		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
-	case refused.status != failed.status || errcode.Of(refused.Error) != errcode.Of(failed.Error) || refused.Message != failed.Message:
-		t.Errorf("%q: encoding/json says %d %v, ours %d %v", text, refused.status, refused, failed.status, failed)
+	case errcode.Of(refused) != errcode.Of(failed) || refused.Message != failed.Message:
+		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
 	}
 }
 
@@ -118,21 +130,21 @@ func requestTexts() []string {
 }
 
 func TestARequestIsReadAsPackageJSONReadsIt(t *testing.T) {
-	for name, limits := range map[string]Limits{"usual limits": Limits{}.orDefaults(), "no limits": {VariableDepth: -1, VariableNodes: -1}, "strict limits": {VariableDepth: 1, VariableNodes: 1}} {
+	for name, limits := range map[string]JSONLimits{"usual limits": usualLimits, "no limits": noLimits, "strict limits": {Depth: 1, Values: 1}} {
 		t.Run(name, func(t *testing.T) {
-			d := &Server{cfg: Config{Limits: limits}, texts: newTexts()}
-			d.texts.keep("x")
-			d.texts.keep("Ω\n😀")
+			known := NewInterner()
+			known.Keep("x")
+			known.Keep("Ω\n😀")
 			for _, text := range requestTexts() {
-				sameDecoded(t, d, []byte(text))
+				sameDecoded(t, limits, known, []byte(text))
 				for end := range text { // also what broke off anywhere
 					if end < 300 {
-						sameDecoded(t, d, []byte(text[:end]))
+						sameDecoded(t, limits, known, []byte(text[:end]))
 					}
 				}
 			}
 			for _, n := range []int{9_999, 10_000, 10_001} {
-				sameDecoded(t, d, fmt.Appendf(nil, `{"x":%s%s}`, strings.Repeat("[", n-1), strings.Repeat("]", n-1)))
+				sameDecoded(t, limits, known, fmt.Appendf(nil, `{"x":%s%s}`, strings.Repeat("[", n-1), strings.Repeat("]", n-1)))
 			}
 		})
 	}
@@ -142,24 +154,23 @@ func FuzzDecodeAsJSON(f *testing.F) {
 	for _, text := range requestTexts() {
 		f.Add([]byte(text))
 	}
-	usual := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
-	free := &Server{cfg: Config{Limits: Limits{VariableDepth: -1, VariableNodes: -1}}}
+	known := NewInterner()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		sameDecoded(t, usual, text)
-		sameDecoded(t, free, text)
+		sameDecoded(t, usualLimits, known, text)
+		sameDecoded(t, noLimits, nil, text)
 		asMember, _ := json.Marshal(string(text)) // each text also as what stands in a request
-		sameDecoded(t, usual, fmt.Appendf(nil, `{"query":%s,"variables":%s}`, asMember, text))
+		sameDecoded(t, usualLimits, known, fmt.Appendf(nil, `{"query":%s,"variables":%s}`, asMember, text))
 	})
 }
 
 func TestAKnownQueryIsNotCopied(t *testing.T) {
-	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
+	known := NewInterner()
 	text := "query Q($a: Int) {\n  hello \"Ω\"\n" + strings.Repeat("# something more\n", 100) + "}"
-	d.texts.keep(text)
-	d.texts.keep("Q")
-	body := []byte(strings.TrimSuffix(query(text), "}") + `,"operationName":"Q"}`)
+	known.Keep(text)
+	known.Keep("Q")
+	body := []byte(strings.TrimSuffix(bodyOf(text), "}") + `,"operationName":"Q"}`)
 	allocated := testing.AllocsPerRun(100, func() {
-		params, failed := d.decode(body)
+		params, failed := Decode(body, usualLimits, known)
 		if failed != nil || params.Query != text || params.OperationName != "Q" {
 			t.Fatalf("got %+v, %v", params, failed)
 		}

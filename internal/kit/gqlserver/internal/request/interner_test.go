@@ -1,4 +1,4 @@
-package gqlserver
+package request
 
 import (
 	"strconv"
@@ -8,15 +8,15 @@ import (
 )
 
 // shared says whether a text of these bytes is the one that is kept.
-func shared(t *interner, text string) bool {
+func shared(t *Interner, text string) bool {
 	first, again := t.of([]byte(text)), t.of([]byte(text))
 	return unsafe.StringData(first) == unsafe.StringData(again)
 }
 
 func TestTextsAreBounded(t *testing.T) {
-	known := newTexts()
+	known := NewInterner()
 	for i := range 20 * len(known.sets) {
-		known.keep("text " + strconv.Itoa(i))
+		known.Keep("text " + strconv.Itoa(i))
 	}
 	n := 0
 	for i := range known.sets {
@@ -35,18 +35,18 @@ func TestTextsAreBounded(t *testing.T) {
 }
 
 func TestTextsThatWereAskedForNeedNoCopy(t *testing.T) {
-	known := newTexts()
+	known := NewInterner()
 	text, long := "query A { hello }", strings.Repeat("x", maxInterned+1)
 	if shared(known, text) {
 		t.Error("it is known before it was kept")
 	}
-	known.keep(text)
-	known.keep(long)
+	known.Keep(text)
+	known.Keep(long)
 	if !shared(known, text) || shared(known, long) || known.of([]byte(long)) != long {
 		t.Error("one text of two is to be kept, and another one comes as it is")
 	}
-	var none *interner
-	none.keep(text)
+	var none *Interner
+	none.Keep(text)
 	if shared(none, text) || none.of([]byte(text)) != text {
 		t.Error("no texts know one")
 	}
@@ -54,7 +54,7 @@ func TestTextsThatWereAskedForNeedNoCopy(t *testing.T) {
 
 // Two texts of one hash, such as a document and its name, must not drive out each other.
 func TestTwoTextsOfOneHashAreBothKept(t *testing.T) {
-	known := newTexts()
+	known := NewInterner()
 	var of [1 << 9][]string
 	for i := 0; ; i++ {
 		text := "text " + strconv.Itoa(i)
@@ -64,13 +64,13 @@ func TestTwoTextsOfOneHashAreBothKept(t *testing.T) {
 		}
 		same := of[set]
 		for range 2 {
-			known.keep(same[0])
-			known.keep(same[1])
+			known.Keep(same[0])
+			known.Keep(same[1])
 		}
 		if !shared(known, same[0]) || !shared(known, same[1]) {
 			t.Error("two texts of one hash are not both kept")
 		}
-		known.keep(same[2])
+		known.Keep(same[2])
 		if shared(known, same[0]) || !shared(known, same[1]) || !shared(known, same[2]) {
 			t.Error("a third one should drive out the oldest")
 		}

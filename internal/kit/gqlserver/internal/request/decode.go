@@ -1,11 +1,55 @@
-package gqlserver
+package request
 
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
+
+// Decode reads one request. It keeps nothing of the text, and shares the texts that
+// known has. Its errors say what is wrong and quote nothing of the request. Unknown
+// properties are ignored, as the GraphQL over HTTP specification demands.
+func Decode(text []byte, limits JSONLimits, known *Interner) (*graphql.RawParams, *gqlerror.Error) {
+	text = jsonbody.TrimBOM(text)
+	maxDepth, maxValues := math.MaxInt, math.MaxInt
+	if limits.Depth >= 0 {
+		maxDepth = limits.Depth + 1
+	}
+	if limits.Values >= 0 {
+		maxValues = limits.Values + EnvelopeValues
+	}
+	found, ok := Scan(text, maxDepth, maxValues)
+	if !ok {
+		return nil, undecodable(text, limits)
+	}
+	params, err := known.Params(found)
+	if err != nil {
+		return nil, badRequestf("%s", err)
+	}
+	return params, nil
+}
+
+// undecodable returns why a text is no request.
+func undecodable(text []byte, limits JSONLimits) *gqlerror.Error {
+	if !utf8.Valid(text) {
+		return badRequestf("The request is not UTF-8.")
+	}
+	if err := limits.Check(text, 1); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return errcode.Errorf(errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+	}
+	return badRequestf("The request is not one JSON object with a query.")
+}
 
 // A jsonDecoder makes values of JSON that a [jsonScanner] found good: nil, bool, json.Number,
 // string, []any and map[string]any. They keep nothing of the text.
@@ -149,5 +193,5 @@ func unescape(out, text []byte) []byte {
 
 // unit is the UTF-16 of four hexadecimal digits.
 func unit(digits []byte) rune {
-	return hexDigit(digits[0])<<12 | hexDigit(digits[1])<<8 | hexDigit(digits[2])<<4 | hexDigit(digits[3])
+	return HexDigit(digits[0])<<12 | HexDigit(digits[1])<<8 | HexDigit(digits[2])<<4 | HexDigit(digits[3])
 }
