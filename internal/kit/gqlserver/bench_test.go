@@ -21,6 +21,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 )
 
 // page is a document like those of an app: 20 fields, a fragment, a variable.
@@ -40,11 +41,12 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	docs, err := newDocuments(gqltest.New().Executable(), &d.cfg, d.metrics, nil)
+	es := gqltest.New().Executable()
+	docs, err := newDocuments(es, &d.cfg, d.metrics, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	own := newExecutor(docs.es, docs, d.present, d.recovered)
+	own := document.NewExecutor(es, docs, d.present, d.recovered)
 	stock := gqlgen.New(gqltest.New().Executable())
 	stock.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	stock.SetParserTokenLimit(5000)
@@ -54,7 +56,7 @@ func BenchmarkCheck(b *testing.B) {
 		return errs
 	}
 	ours := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
-		_, _, errs := own.prepare(ctx, params)
+		_, _, errs := own.Prepare(ctx, "", nil, params)
 		return errs
 	}
 	for _, bench := range []struct {

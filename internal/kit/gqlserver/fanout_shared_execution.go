@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // long as there is something to do.
 type sharedExecution struct {
 	broadcasts *broadcaster
-	key        selection
+	key        document.Selection
 	alone      bool // has one member, whose answers may depend on who that is
 
 	members map[*subscriber]struct{} // broadcasts' mutex guards it
@@ -59,7 +60,7 @@ type delivery struct {
 // current is false when the member does not want it any more.
 func (e *delivery) current() bool { return e.gen == e.m.gen.Load() }
 
-func newPipe(b *broadcaster, key selection, alone bool) *sharedExecution {
+func newPipe(b *broadcaster, key document.Selection, alone bool) *sharedExecution {
 	p := &sharedExecution{broadcasts: b, key: key, alone: alone, members: map[*subscriber]struct{}{}, memo: payloadCache{total: &b.remembered}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	b.server.metrics.selections.Inc()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
@@ -46,8 +47,8 @@ type broadcaster struct {
 	remembered atomic.Int64 // bytes in the memos of all pipes
 
 	mu       sync.Mutex
-	pipes    map[selection]*sharedExecution // that are shared
-	personal map[selection]struct{}
+	pipes    map[document.Selection]*sharedExecution // that are shared
+	personal map[document.Selection]struct{}
 }
 
 const maxPersonal = 1024 // selections of which it is known that answers depend on who asks
@@ -55,7 +56,7 @@ const maxPersonal = 1024 // selections of which it is known that answers depend 
 func newBroadcasts(d *Server) *broadcaster {
 	return &broadcaster{
 		server: d, workers: sync.Pool{New: func() any { return new(worker) }},
-		pipes: map[selection]*sharedExecution{}, personal: map[selection]struct{}{},
+		pipes: map[document.Selection]*sharedExecution{}, personal: map[document.Selection]struct{}{},
 	}
 }
 
@@ -100,7 +101,7 @@ func (m *subscriber) follow(s broadcast.Source) error {
 func (b *broadcaster) join(ctx context.Context, op *operation, to sink) *subscriber {
 	m := &subscriber{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
-	m.key, m.shares = selectionOf(op.oc)
+	m.key, m.shares = document.SelectionOf(op.oc)
 	b.enter(m)
 	return m
 }
@@ -214,7 +215,7 @@ func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 	}
 }
 
-func (b *broadcaster) remember(key selection) {
+func (b *broadcaster) remember(key document.Selection) {
 	for old := range b.personal {
 		if len(b.personal) < maxPersonal {
 			break
@@ -230,7 +231,7 @@ func (b *broadcaster) remember(key selection) {
 type subscriber struct {
 	broadcasts *broadcaster
 	carrier    sink
-	key        selection
+	key        document.Selection
 	shares     bool // has a key
 
 	// What its operation is begun with, for itself or for all of its pipe.

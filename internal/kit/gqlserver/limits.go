@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
@@ -189,6 +190,16 @@ func (l Limits) Check() error {
 		}
 	}
 	return nil
+}
+
+// documents returns the limits of documents.
+func (l *Limits) documents() document.Limits {
+	return document.Limits{
+		Document: l.Document, Name: l.Name, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields, Expanded: l.Expanded,
+		Aliases: l.Aliases, Directives: l.Directives, Fragments: l.Fragments, Operations: l.Operations, Variables: l.Variables,
+		RootFields: l.RootFields, Mutations: l.Mutations, Overlaps: l.Overlaps, ValidationErrors: l.ValidationErrors,
+		Complexity: l.Complexity, Wait: l.RunningWait, DocumentCache: l.DocumentCache, PersistedCache: l.PersistedCache,
+	}
 }
 
 // json returns the limits of the JSON of a request.

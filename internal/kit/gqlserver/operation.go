@@ -10,13 +10,12 @@ import (
 	"slices"
 	"time"
 
-	gqlgen "github.com/99designs/gqlgen/graphql/executor"
-
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
@@ -41,7 +40,7 @@ type operation struct {
 	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
 	place     quota.Permit            // among what runs
-	points    complexityPoints
+	points    document.Points
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
 	joint     *broadcast.Handoff // of a subscription
@@ -79,10 +78,10 @@ func (d *Server) startFor(ctx context.Context, of *requestInfo, params *graphql.
 	}
 	op = &operation{server: d, caller: of.caller}
 	var errs gqlerror.List
-	if op.oc, op.points, errs = d.exec.prepare(ctx, params); len(errs) > 0 {
+	if op.oc, op.points, errs = d.exec.Prepare(ctx, of.caller.key, of.caller.memory, params); len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
-	of.complexity = op.points.complexity
+	of.complexity = op.points.Complexity
 	op.ctx = ctx
 	if op.subscription() {
 		op.ctx, op.cancel = context.WithCancelCause(ctx)
@@ -133,7 +132,7 @@ func (op *operation) source() broadcast.Source {
 
 // enter takes a place and, but for a subscription, begins the operation's time.
 func (op *operation) enter(ctx context.Context) *gqlerror.Error {
-	limits, points := op.server.cfg.Limits, op.points.whole
+	limits, points := op.server.cfg.Limits, op.points.Whole
 	at, ok := op.server.running.TryAcquire(op.caller.key, points)
 	if !ok {
 		var err error
@@ -157,7 +156,7 @@ func (op *operation) free() {
 	}
 	op.place.Release()
 	if op.counted {
-		op.server.metrics.points.Sub(float64(op.points.whole))
+		op.server.metrics.points.Sub(float64(op.points.Whole))
 		op.counted = false
 	}
 }
@@ -288,67 +287,3 @@ func encoded(v any) []byte {
 	}
 	return text
 }
-
-// An executor is gqlgen's, for documents that the door has read. It is safe for
-// concurrent use once all extensions are added.
-type executor struct {
-	*gqlgen.Executor
-	docs *documents
-}
-
-func newExecutor(es graphql.ExecutableSchema, docs *documents, present graphql.ErrorPresenterFunc, recovered graphql.RecoverFunc) *executor {
-	e := &executor{gqlgen.New(es), docs}
-	e.SetErrorPresenter(present)
-	e.SetRecoverFunc(recovered)
-	e.SetQueryCache(readDocument{})
-	return e
-}
-
-// Use adds an extension. It panics at one that would change what the door has
-// checked.
-func (e *executor) Use(extension graphql.HandlerExtension) {
-	switch extension.(type) {
-	case graphql.OperationParameterMutator, graphql.OperationContextMutator:
-		panic(fmt.Sprintf("%T changes parameters or contexts of operations: a door takes no such extension", extension))
-	}
-	e.Executor.Use(extension)
-}
-
-// prepare returns the context of a request's operation, also if it refuses the
-// request.
-func (e *executor) prepare(ctx context.Context, params *graphql.RawParams) (oc *graphql.OperationContext, p complexityPoints, refused gqlerror.List) {
-	ctx = graphql.StartOperationTrace(ctx)
-	stats := graphql.Stats{OperationStart: graphql.GetStartTime(ctx)}
-	doc, refused := e.docs.find(ctx, params, &stats)
-	if refused != nil {
-		return &graphql.OperationContext{Stats: stats}, p, refused
-	}
-	oc, refused = e.CreateOperationContext(context.WithValue(ctx, readDocument{}, doc.tree), params)
-	oc.Stats, oc.DisableIntrospection = stats, !e.docs.introspection
-	if refused != nil {
-		return oc, p, refused
-	}
-	cost := doc.cost(oc.Operation)
-	err := cost.refuseNulls(oc.Operation, oc.Variables)
-	if err == nil {
-		p, err = e.docs.weigh(ctx, cost, oc)
-	}
-	if err != nil {
-		return oc, p, gqlerror.List{err}
-	}
-	return oc, p, nil
-}
-
-// A readDocument is the query cache of gqlgen's executor and the key of its only
-// entry, which is in the context of each call: the cache of the door may have
-// dropped the document in the meantime.
-type readDocument struct{}
-
-// Get implements graphql.Cache.
-func (key readDocument) Get(ctx context.Context, _ string) (*ast.QueryDocument, bool) {
-	tree, ok := ctx.Value(key).(*ast.QueryDocument)
-	return tree, ok
-}
-
-// Add implements graphql.Cache.
-func (readDocument) Add(context.Context, string, *ast.QueryDocument) {}

@@ -27,10 +27,12 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
@@ -112,11 +114,11 @@ type AuthResult struct {
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	exec    *executor
+	exec    *document.Executor
 	csrf    *http.CrossOriginProtection
 	front   http.Handler
 	metrics *metrics
-	docs    *documents
+	docs    *document.Store
 	texts   *request.Interner
 
 	networks clientaddr.KeyCache
@@ -161,12 +163,22 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
 	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
-	d.exec = newExecutor(es, d.docs, d.present, d.recovered)
+	d.exec = document.NewExecutor(es, d.docs, d.present, d.recovered)
 	if d.csrf, err = d.protection(); err != nil {
 		return nil, err
 	}
 	d.front, err = d.buildHandler()
 	return d, err
+}
+
+// newDocuments returns the store of the documents of a schema.
+func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *request.Interner) (*document.Store, error) {
+	defaults := Limits{}.orDefaults()
+	return document.New(es, document.Config{
+		Limits: cfg.Limits.documents(), Introspection: cfg.Introspection, OncePerRequest: cfg.OncePerRequest,
+		TrustedDocuments: cfg.TrustedDocuments, TrustedLimits: defaults.documents(),
+		Interner: t, OnDocument: m.document, OnPersisted: m.persistedQuery,
+	})
 }
 
 // Use adds a gqlgen extension that intercepts operations, responses or fields. Call it
@@ -208,3 +220,8 @@ func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": errcode.Internal}}
 }
+
+// WithoutDefer returns a copy of a schema that does not know @defer, which the parser adds
+// to every schema. The server delivers no deferred responses and refuses @defer; a schema
+// that introspection shows should not offer it either.
+func WithoutDefer(schema *ast.Schema) *ast.Schema { return document.WithoutDefer(schema) }

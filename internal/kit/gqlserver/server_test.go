@@ -13,18 +13,16 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
-	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -118,9 +116,9 @@ func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
 func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 	s := openHouse(t, Config{Introspection: true})
 	modern := map[string]string{"Content-Type": request.MediaJSON, "Accept": request.MediaGraphQL}
-	res, text := s.ask(t, "POST", "/", query(introspectionQuery), modern)
+	res, text := s.ask(t, "POST", "/", query(document.IntrospectionQuery), modern)
 	want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
-	whole := strings.Replace(introspectionQuery, "query Introspection", "fragment All on Query", 1)
+	whole := strings.Replace(document.IntrospectionQuery, "query Introspection", "fragment All on Query", 1)
 	for _, tt := range []struct {
 		name, document string
 		want           want
@@ -155,7 +153,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 	fine := want{200, request.MediaJSON, `{"sum":0}`, nil, nil}
 	res, text := as("ann", "{ sum }")
 	fine.check(t, res, text)
-	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1) // one is being read
+	leave, err := s.server.docs.Wait(t.Context(), "u:ann") // one is being read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,20 +172,6 @@ func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 	s := openHouse(t, Config{})
 	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": request.MediaJSON})
 	want{200, request.MediaJSON, "-", []string{errcode.DocumentTooLarge}, nil}.check(t, res, text)
-}
-
-func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
-	s := openHouse(t, Config{Introspection: true})
-	for document, least := range map[string]int{introspectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
-		op, refused := s.server.start(t.Context(), caller{key: "a"}, &graphql.RawParams{Query: document})
-		if refused != nil {
-			t.Fatal(refused.Errors)
-		}
-		if points := op.points.whole; points < least || least == 1 && points != 1 {
-			t.Errorf("%.20s… takes %d points", document, points)
-		}
-		op.close()
-	}
 }
 
 // The text of a GET is a piece of its whole URL, which a cache must not keep.
@@ -212,7 +196,7 @@ func TestACacheKeepsNothingOfARequestButItsDocument(t *testing.T) {
 	if grown := int64(heap()) - int64(before); grown > requests*padding/2 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
-	if n := s.server.docs.valid.EstimatedSize(); n < requests/2 {
+	if n := s.server.docs.Len(); n < requests/2 {
 		t.Errorf("only %d documents are kept", n)
 	}
 }
@@ -222,29 +206,11 @@ func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
 	text := "{ sum #" + strings.Repeat("x", 3000) + "\n}"
 	hash := sha256.Sum256([]byte(text))
 	named := hex.EncodeToString(hash[:])
-	s.server.docs.persisted.Set(named, text)
+	s.server.docs.Persist(named, text)
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
 	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": request.MediaJSON})
 	want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, nil}.check(t, res, answer)
 	wantUnused(t, s.server.memory)
-}
-
-func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
-	text := "fragment F on Query {" + numbered(2400, " n%d") + " } {" + strings.Repeat(" a{...F}", 510) + " }"
-	doc, err := parser.ParseQuery(&ast.Source{Input: text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, refused := measure(doc, Limits{}.orDefaults(), true)
-	runtime.ReadMemStats(&after)
-	if refused == nil || errcode.Of(refused) != errcode.DocumentTooLarge {
-		t.Errorf("got %v", refused)
-	}
-	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*mb {
-		t.Errorf("it took %d bytes", bytes)
-	}
 }
 
 func TestASubscriptionKeepsNoMemoryOfItsRequest(t *testing.T) {
@@ -279,29 +245,25 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 	want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 }
 
-func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
-	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: patience}})
-	var reads atomic.Int32
-	s.server.docs.rules = append(s.server.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
-	leave, err := s.server.docs.reading.AcquireFunc(t.Context(), "u:ann", 1)
+// limiting stands for gqlgen's extensions that would limit, or change, what a door has read.
+type limiting struct{}
+
+func (limiting) ExtensionName() string                   { return "limiting" }
+func (limiting) Validate(graphql.ExecutableSchema) error { return nil }
+
+func (limiting) MutateOperationContext(context.Context, *graphql.OperationContext) *gqlerror.Error {
+	return nil
+}
+
+func TestAnExtensionThatWouldNeverBeAskedIsRefused(t *testing.T) {
+	d, err := New(gqltest.New().Executable(), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	as := func(user string) {
-		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer " + user})
-		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
-	}
-	var waiting sync.WaitGroup
-	for range 5 {
-		waiting.Go(func() { as("ann") })
-	}
-	eventually(t, "they wait", func() bool {
-		return testutil.ToFloat64(s.server.metrics.documents[false]) == 5
-	})
-	as("bob")
-	leave()
-	waiting.Wait()
-	if n := reads.Load(); n != 1 {
-		t.Errorf("it was read %d times", n)
-	}
+	defer func() {
+		if said, _ := recover().(string); !strings.Contains(said, "gqlserver.limiting") {
+			t.Errorf("it panics with %q", said)
+		}
+	}()
+	d.Use(limiting{})
 }

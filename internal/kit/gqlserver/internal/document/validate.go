@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"

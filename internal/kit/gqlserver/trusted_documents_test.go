@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
@@ -52,39 +49,6 @@ func TestADocumentThatIsTrustedIsKnownByItsHashAlone(t *testing.T) {
 				t.Errorf("%s, want %s", answer, tt.want)
 			}
 		})
-	}
-}
-
-func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
-	const text = "{ hello }"
-	l := newLibrary(t, Config{TrustedDocuments: booklet(text), Limits: Limits{PersistedCache: 64 * kb, DocumentCache: 64 * kb}})
-	for i := range 200 {
-		other := fmt.Sprintf("{ a%d: sum }", i)
-		if errs := l.read(t.Context(), graphql.RawParams{Query: other, Extensions: persistedQuery(other)}); len(errs) > 0 {
-			t.Fatal(errs)
-		}
-	}
-	before := l.docs.metrics.lookups()
-	if errs := l.read(t.Context(), graphql.RawParams{Extensions: persistedQuery(text)}); len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	before.hits++
-	before.persistedHits++
-	if d := cmp.Diff(before, l.docs.metrics.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-func TestADocumentThatIsTrustedTakesNobodysPlace(t *testing.T) {
-	const text = "{ hello }"
-	l := newLibrary(t, Config{TrustedDocuments: booklet(text)})
-	for _, query := range []string{"", text} {
-		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 {
-			t.Fatal(errs)
-		}
-	}
-	if valid, persisted := l.docs.valid.EstimatedSize(), l.docs.persisted.EstimatedSize(); valid+persisted > 0 {
-		t.Errorf("the caches hold it too: %d as a document, %d by its hash", valid, persisted)
 	}
 }
 

@@ -1,33 +1,127 @@
-package gqlserver
+package document
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"reflect"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/core"
 
+	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // lookups are the hits and misses of the documents, and of the persisted
 // queries.
 type lookups struct{ hits, misses, persistedHits, persistedMisses float64 }
 
-func (m *metrics) lookups() lookups {
+// A library reads documents as a server does, and counts the lookups.
+type library struct {
+	*Executor
+	documents, persisted [2]atomic.Int64 // misses and hits
+}
+
+func (l *library) lookups() lookups {
 	return lookups{
-		testutil.ToFloat64(m.documents[true]), testutil.ToFloat64(m.documents[false]),
-		testutil.ToFloat64(m.persisted[true]), testutil.ToFloat64(m.persisted[false]),
+		float64(l.documents[1].Load()), float64(l.documents[0].Load()),
+		float64(l.persisted[1].Load()), float64(l.persisted[0].Load()),
 	}
+}
+
+// defaultLimits are the defaults of a server.
+func defaultLimits() Limits {
+	return Limits{
+		Document: 64 << 10, Name: 256, Tokens: 5000, Depth: 15, Fields: 500, Expanded: 1000, Aliases: 30, Directives: 50, Fragments: 50,
+		Operations: 10, Variables: 50, RootFields: 20, Mutations: 5, Overlaps: 30_000, ValidationErrors: 5, Complexity: 5000,
+		Wait: 2 * time.Second, DocumentCache: 8 << 20, PersistedCache: 4 << 20,
+	}
+}
+
+// withDefaults returns limits whose zero fields are set.
+func withDefaults(limits Limits) Limits {
+	defaults := defaultLimits()
+	from, to := reflect.ValueOf(defaults), reflect.ValueOf(&limits).Elem()
+	for i := range to.NumField() {
+		if to.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return limits
+}
+
+func newLibrary(t *testing.T, cfg Config) *library {
+	t.Helper()
+	return newLibraryOf(t, gqltest.New().Executable(), cfg)
+}
+
+func newLibraryOf(t *testing.T, es graphql.ExecutableSchema, cfg Config) *library {
+	t.Helper()
+	l := &library{}
+	count := func(of *[2]atomic.Int64) func(bool) {
+		return func(known bool) {
+			if known {
+				of[1].Add(1)
+			} else {
+				of[0].Add(1)
+			}
+		}
+	}
+	cfg.Limits, cfg.TrustedLimits = withDefaults(cfg.Limits), defaultLimits()
+	cfg.OnDocument, cfg.OnPersisted = count(&l.documents), count(&l.persisted)
+	docs, err := New(es, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Executor = NewExecutor(es, docs, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
+	return l
+}
+
+// read reads a document, and says what is wrong.
+func (l *library) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
+	return l.readAs(ctx, "", params)
+}
+
+// readAs is read for a caller.
+func (l *library) readAs(ctx context.Context, key string, params graphql.RawParams) gqlerror.List {
+	_, _, errs := l.Prepare(ctx, key, nil, &params)
+	return errs
+}
+
+// hashOf is the name of a persisted query.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// numbered writes something n times, with its number for %d.
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(format, "%d", fmt.Sprint(i)))
+	}
+	return b.String()
+}
+
+// nested writes n times what opens, what is inside, and n times what closes.
+func nested(n int, opens, inside, closes string) string {
+	return strings.Repeat(opens, n) + inside + strings.Repeat(closes, n)
 }
 
 func TestADocumentIsReadOnce(t *testing.T) {
@@ -53,7 +147,7 @@ func TestADocumentIsReadOnce(t *testing.T) {
 					passed++
 				}
 			}
-			if got := l.docs.metrics.lookups(); got != tt.want || passed != tt.passed {
+			if got := l.lookups(); got != tt.want || passed != tt.passed {
 				t.Errorf("%d passed and there were %+v, want %d, %+v", passed, got, tt.passed, tt.want)
 			}
 		})
@@ -75,7 +169,7 @@ func TestADocumentIsReadByManyAtOnce(t *testing.T) {
 		}
 		all.Wait()
 	}
-	if got := l.docs.metrics.lookups(); got.hits+got.misses != rounds*readers || got.misses < rounds {
+	if got := l.lookups(); got.hits+got.misses != rounds*readers || got.misses < rounds {
 		t.Errorf("there were %+v", got)
 	}
 }
@@ -83,7 +177,7 @@ func TestADocumentIsReadByManyAtOnce(t *testing.T) {
 func TestCachesAreBoundedByBytes(t *testing.T) {
 	const requests, length = 3000, 4 << 10
 	l := newLibrary(t, Config{})
-	limits := Limits{}.orDefaults()
+	limits := defaultLimits()
 	var most, maxPersisted uint64
 	for i := range requests {
 		text := fmt.Sprintf("{ a%d: sum }", i)
@@ -102,81 +196,6 @@ func TestCachesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// hashOf is the name of a persisted query.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
-// persistedQuery is the extension that names a query.
-func persistedQuery(text string) map[string]any {
-	return map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hashOf(text)}}
-}
-
-func TestAPersistedQueryIsKnownOnceItHasRun(t *testing.T) {
-	const text = "query($n: [Int!]) { sum(of: $n) }"
-	named := func(hash string) string { return `{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `"}}` }
-	body := func(query, extensions string) sent {
-		if query != "" {
-			query = `"query":"` + query + `",`
-		}
-		return sent{"POST", "/", "{" + query + `"variables":{"n":[1,2]},"extensions":` + extensions + "}"}
-	}
-	hash := hashOf(text)
-	register := body(text, named(hash))
-	ask := body("", named(hash))
-	byGET := sent{"GET", get("extensions", named(hash), "variables", `{"n":[1,2]}`), ""}
-	const good, missing = `{"data":{"sum":3}}`, errcode.PersistedQueryNotFound
-	type step struct {
-		of   sent
-		want string // the whole answer, or a code
-	}
-	tests := []struct {
-		name   string
-		limits Limits
-		steps  []step
-	}{
-		{"unknown, then told, then known", Limits{}, []step{{ask, missing}, {register, good}, {ask, good}, {byGET, good}}},
-		{"told by GET", Limits{}, []step{{byGET, missing}, {sent{"GET", get("query", text, "extensions", named(hash), "variables", `{"n":[1,2]}`), ""}, good}, {ask, good}}},
-		{"in capitals", Limits{}, []step{{body(text, named(strings.ToUpper(hash))), good}, {body("", named(strings.ToUpper(hash))), good}, {ask, good}}},
-		{"of another query", Limits{}, []step{{body("{ hello }", named(hash)), errcode.BadRequest}, {ask, missing}}},
-		{"a query that cannot be read", Limits{}, []step{{body("{ a", named(hashOf("{ a"))), errcode.ParseFailed}, {body("", named(hashOf("{ a"))), missing}}},
-		{"a query that is not valid", Limits{}, []step{{body("{ a }", named(hashOf("{ a }"))), errcode.ValidationFailed}, {body("", named(hashOf("{ a }"))), missing}}},
-		{"a query that is too complex", Limits{Complexity: 1}, []step{{body("{ sum hello }", named(hashOf("{ sum hello }"))), errcode.ComplexityExceeded}, {body("", named(hashOf("{ sum hello }"))), missing}}},
-		{"a query whose operation is not there", Limits{}, []step{
-			{sent{"POST", "/", `{"query":"{ sum }","operationName":"A","extensions":` + named(hashOf("{ sum }")) + "}"}, errcode.ValidationFailed}, {body("", named(hashOf("{ sum }"))), missing},
-		}},
-		{"without a cache", Limits{PersistedCache: -1}, []step{{register, good}, {ask, missing}}},
-		{"null", Limits{}, []step{{body(text, `{"persistedQuery":null}`), good}, {body("", `{"persistedQuery":null}`), errcode.BadRequest}}},
-		{"text", Limits{}, []step{{body(text, `{"persistedQuery":"`+hash+`"}`), errcode.BadRequest}}},
-		{"a list", Limits{}, []step{{body(text, `{"persistedQuery":[]}`), errcode.BadRequest}}},
-		{"no hash", Limits{}, []step{{body(text, `{"persistedQuery":{"version":1}}`), errcode.BadRequest}}},
-		{"a hash that is a number", Limits{}, []step{{body(text, `{"persistedQuery":{"sha256Hash":1}}`), errcode.BadRequest}}},
-		{"a short hash", Limits{}, []step{{body(text, named(hash[1:])), errcode.BadRequest}}},
-		{"a long hash", Limits{}, []step{{body(text, named(hash+"0")), errcode.BadRequest}}},
-		{"a hash and a line break", Limits{}, []step{{body(text, named(hash+`\n`)), errcode.BadRequest}}},
-		{"a hash that is not hexadecimal", Limits{}, []step{{body(text, named("g"+hash[1:])), errcode.BadRequest}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := openHouse(t, Config{Limits: tt.limits})
-			for i, step := range tt.steps {
-				res, text := step.of.ask(t, s)
-				got := firstCode(text)
-				if got == "" {
-					got = string(text)
-				}
-				if got != step.want {
-					t.Errorf("step %d: %d %s, want %s", i, res.StatusCode, text, step.want)
-				}
-				if got == missing && !strings.Contains(string(text), `"message":"PersistedQueryNotFound"`) {
-					t.Errorf("step %d: clients look for another message than in %s", i, text)
-				}
-			}
-		})
-	}
-}
-
 func TestLookupsOfPersistedQueriesAreCounted(t *testing.T) {
 	l := newLibrary(t, Config{})
 	const text = "{ sum }"
@@ -185,16 +204,9 @@ func TestLookupsOfPersistedQueriesAreCounted(t *testing.T) {
 			t.Errorf("request %d: %v", i, errs)
 		}
 	}
-	if d := cmp.Diff(lookups{hits: 2, misses: 1, persistedHits: 2, persistedMisses: 1}, l.docs.metrics.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
+	if d := cmp.Diff(lookups{hits: 2, misses: 1, persistedHits: 2, persistedMisses: 1}, l.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-}
-
-func TestAMissingPersistedQueryIsAnsweredAsApolloDoes(t *testing.T) {
-	s := openHouse(t, Config{})
-	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hashOf("{ sum }") + `"}}}`
-	res, text := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": "application/json"})
-	want{http.StatusOK, request.MediaJSON, "-", []string{errcode.PersistedQueryNotFound}, nil}.check(t, res, text)
 }
 
 func TestAGuessStandsOnceInARequest(t *testing.T) {
@@ -278,6 +290,81 @@ func TestNumbersThatNoTypeHasAreRefused(t *testing.T) {
 			if good != (len(errs) == 0) || !good && (len(errs) != 1 || errcode.Of(errs[0]) != errcode.ValidationFailed || !strings.Contains(errs[0].Message, number)) {
 				t.Errorf("%s: %v", text, errs)
 			}
+		}
+	}
+}
+
+// persistedQuery is the extension that names a query.
+func persistedQuery(text string) map[string]any {
+	return map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hashOf(text)}}
+}
+
+func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
+	l := newLibrary(t, Config{Introspection: true})
+	for document, least := range map[string]int{IntrospectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
+		_, of, refused := l.Prepare(t.Context(), "a", nil, &graphql.RawParams{Query: document})
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		if points := of.Whole; points < least || least == 1 && points != 1 {
+			t.Errorf("%.20s… takes %d points", document, points)
+		}
+	}
+}
+
+func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
+	text := "fragment F on Query {" + numbered(2400, " n%d") + " } {" + strings.Repeat(" a{...F}", 510) + " }"
+	doc, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, refused := measure(doc, defaultLimits(), true)
+	runtime.ReadMemStats(&after)
+	if refused == nil || errcode.Of(refused) != errcode.DocumentTooLarge {
+		t.Errorf("got %v", refused)
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<20 {
+		t.Errorf("it took %d bytes", bytes)
+	}
+}
+
+func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
+	l := newLibrary(t, Config{Limits: Limits{Wait: time.Minute}})
+	var reads atomic.Int32
+	l.docs.rules = append(l.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
+	release, err := l.docs.Wait(t.Context(), "u:ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(key string) {
+		if errs := l.readAs(t.Context(), key, graphql.RawParams{Query: "{ sum }"}); errs != nil {
+			t.Error(errs)
+		}
+	}
+	var waiting sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() { as("u:ann") })
+	}
+	testkit.Eventually(t, time.Minute, func() bool { return l.lookups().misses == 5 })
+	as("u:bob")
+	release()
+	waiting.Wait()
+	if n := reads.Load(); n != 1 {
+		t.Errorf("it was read %d times", n)
+	}
+}
+
+func TestAnOperationRunsTheDocumentThatTheDoorRead(t *testing.T) {
+	l := newLibrary(t, Config{})
+	for range 2 {
+		oc, _, errs := l.Prepare(t.Context(), "", nil, &graphql.RawParams{Query: "{ sum }"})
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		if doc, _ := l.docs.known("{ sum }"); doc == nil || oc.Doc != doc.tree {
+			t.Error("gqlgen parsed the document again")
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // average over the schema where it stands below "types", at most elsewhere.
 
 //go:embed introspection.graphql
-var introspectionQuery string
+var IntrospectionQuery string
 
 // introspectionCosts knows what questions about one schema cost.
 type introspectionCosts struct {
@@ -57,7 +57,7 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 	for _, d := range schema.Directives {
 		c.list("__Directive.args", 1, max(c.most["__Directive.args"], len(d.Arguments)))
 	}
-	doc, err := parser.ParseQuery(&ast.Source{Input: introspectionQuery})
+	doc, err := parser.ParseQuery(&ast.Source{Input: IntrospectionQuery})
 	if err != nil {
 		return nil, fmt.Errorf("the introspection query: %w", err)
 	}

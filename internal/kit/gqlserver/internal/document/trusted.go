@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"crypto/sha256"
@@ -17,16 +17,15 @@ import (
 // their users neither a second trip nor a second reading.
 type trusted struct {
 	texts map[string]string    // by hash
-	valid map[string]*document // by text
+	valid map[string]*Document // by text
 }
 
 // trust reads the documents of a Config. An error names each that is not good.
-func (d *documents) trust(texts map[string]string) (trusted, error) {
-	t := trusted{texts: make(map[string]string, len(texts)), valid: make(map[string]*document, len(texts))}
-	limits := Limits{}.orDefaults()
+func (d *Store) trust(texts map[string]string, limits Limits) (trusted, error) {
+	t := trusted{texts: make(map[string]string, len(texts)), valid: make(map[string]*Document, len(texts))}
 	var all []error
 	for hash, text := range texts {
-		doc := &document{text: text}
+		doc := &Document{text: text}
 		if err := d.vet(hash, doc, limits); err != nil {
 			all = append(all, fmt.Errorf("document %.12s: %w", hash, err))
 			continue
@@ -37,7 +36,7 @@ func (d *documents) trust(texts map[string]string) (trusted, error) {
 }
 
 // vet reads one of them.
-func (d *documents) vet(hash string, doc *document, limits Limits) error {
+func (d *Store) vet(hash string, doc *Document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
 		return errors.New("its name is not the SHA-256 of its text, in lower-case hex")
 	}

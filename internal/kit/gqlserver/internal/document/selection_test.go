@@ -1,28 +1,22 @@
-package gqlserver
+package document
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
-
-	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 )
 
-// selectionsOf returns what the door makes of operations, "" for none.
+// selectionsOf returns the selections of operations, "" for none.
 func selectionsOf(t *testing.T, all ...graphql.RawParams) (list []string) {
 	t.Helper()
-	d, err := New(gqltest.New().Executable(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLibrary(t, Config{})
 	for _, params := range all {
-		op, refused := d.start(t.Context(), caller{key: "a"}, &params)
+		oc, _, refused := l.Prepare(t.Context(), "a", nil, &params)
 		if refused != nil {
-			t.Fatal(params.Query, refused.Errors)
+			t.Fatal(params.Query, refused)
 		}
-		key, ok := selectionOf(op.oc)
-		op.close()
+		key, ok := SelectionOf(oc)
 		if !ok {
 			list = append(list, "")
 			continue

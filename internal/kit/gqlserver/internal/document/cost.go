@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (c *cost) bytes() int {
 }
 
 // newCost finds out what is the same for all requests of a valid operation.
-func (d *documents) newCost(op *ast.OperationDefinition) *cost {
+func (d *Store) newCost(op *ast.OperationDefinition) *cost {
 	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, selectionPath{})}
 	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
 	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
@@ -53,7 +53,7 @@ func (d *documents) newCost(op *ast.OperationDefinition) *cost {
 
 // repeats says whether a field that must stand at most once is written more than once,
 // whatever the directives beside it say.
-func (d *documents) repeats(set ast.SelectionSet, seen map[string]bool) bool {
+func (d *Store) repeats(set ast.SelectionSet, seen map[string]bool) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
@@ -77,7 +77,7 @@ func (d *documents) repeats(set ast.SelectionSet, seen map[string]bool) bool {
 // decide adds the variables that decide on the points of a selection set: those in the
 // arguments of fields that are weighed by them. Directives play no part: what is skipped
 // costs as much.
-func (d *documents) decide(c *cost, set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) {
+func (d *Store) decide(c *cost, set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
@@ -112,7 +112,7 @@ func (c *cost) decidedBy(value *ast.Value) {
 
 // weighs says whether a field's points are a function of its arguments: on an interface,
 // if they are for any type that it may be of.
-func (d *documents) weighs(f *ast.Field) bool {
+func (d *Store) weighs(f *ast.Field) bool {
 	if f.ObjectDefinition.Kind != ast.Interface {
 		return d.weighed[fieldName{f.ObjectDefinition.Name, f.Name}]
 	}
@@ -153,7 +153,7 @@ func isWeighed(es graphql.ExecutableSchema, object, field string) (ok bool) {
 }
 
 // calculate is the complexity of an operation with these variables.
-func (d *documents) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) int {
+func (d *Store) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) int {
 	var room [maxDecided]byte
 	key, small := c.key(room[:0], oc.Variables)
 	var known map[string]int

@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"crypto/sha256"
@@ -11,17 +11,17 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A selection stands for what a subscription wants of an update: subscriptions with
+// A Selection stands for what a subscription wants of an update: subscriptions with
 // the same one are sent the same bytes, unless these depend on who asks.
-type selection [sha256.Size]byte
+type Selection [sha256.Size]byte
 
-// selectionOf is the selection of a subscription: its root field, by its name and the
+// SelectionOf is the selection of a subscription: its root field, by its name and the
 // name in the answer, and everything below, as it is executed: fragments are put in,
 // @skip and @include are decided, arguments have their values. How the document is
 // written, the names of operations, fragments and variables, and the arguments of the
 // root field, which choose among updates, are no part of it. ok is false if it has none:
 // then it is like no other.
-func selectionOf(oc *graphql.OperationContext) (key selection, ok bool) {
+func SelectionOf(oc *graphql.OperationContext) (key Selection, ok bool) {
 	defer func() {
 		if recover() != nil { // a value that cannot be read: execution will say so
 			ok = false

@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"crypto/sha256"
@@ -30,14 +30,14 @@ func isSHA256(text string) bool {
 
 // named puts in the text of a query that the client only names, and checks the
 // name of one that it sends with its text.
-func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
+func (d *Store) named(params *graphql.RawParams) *gqlerror.Error {
 	hash, err := persistedHash(params.Extensions)
 	if err != nil || hash == "" {
 		return err
 	}
 	if params.Query == "" {
 		text, known := d.textOf(hash)
-		d.metrics.persistedQuery(known)
+		d.onPersisted(known)
 		if !known {
 			return errcode.Errorf(errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 		}
@@ -51,7 +51,7 @@ func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
 }
 
 // textOf is the text that goes by a hash.
-func (d *documents) textOf(hash string) (text string, known bool) {
+func (d *Store) textOf(hash string) (text string, known bool) {
 	if text, known = d.trusted.texts[hash]; known {
 		return text, true
 	}
@@ -73,13 +73,16 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 
 // persist keeps a query under its hash, last of all: what is refused drives out
 // nothing.
-func (d *documents) persist(oc *graphql.OperationContext) *gqlerror.Error {
+func (d *Store) persist(oc *graphql.OperationContext) *gqlerror.Error {
 	hash, err := persistedHash(oc.Extensions)
 	if err != nil || hash == "" {
 		return err
 	}
 	if _, known := d.textOf(hash); !known {
-		d.persisted.Set(strings.Clone(hash), oc.RawQuery)
+		d.Persist(strings.Clone(hash), oc.RawQuery)
 	}
 	return nil
 }
+
+// Persist stores a text under its SHA-256, in lower-case hex, until others displace it.
+func (d *Store) Persist(hash, text string) { d.persisted.Set(hash, text) }

@@ -1,4 +1,4 @@
-package gqlserver
+package document
 
 import (
 	"context"
@@ -29,21 +29,18 @@ func (a *counting) Complexity(ctx context.Context, object, field string, child i
 }
 
 // costly is a library whose schema counts.
-func costly(t *testing.T) (library, *counting) {
+func costly(t *testing.T) (*library, *counting) {
 	t.Helper()
 	es := &counting{ExecutableSchema: gqltest.New().Executable()}
-	cfg := Config{Limits: Limits{Complexity: -1}.orDefaults(), OncePerRequest: []string{"login"}, Introspection: true}
-	docs, err := newDocuments(es, &cfg, newMetrics(nil), request.NewInterner())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return library{newExecutor(es, docs, graphql.DefaultErrorPresenter, graphql.DefaultRecover)}, es
+	return newLibraryOf(t, es, Config{
+		Limits: Limits{Complexity: -1}, OncePerRequest: []string{"login"}, Introspection: true, Interner: request.NewInterner(),
+	}), es
 }
 
 // measured is the operation of a request, which must be good, and what it costs.
-func (l library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, complexityPoints) {
+func (l *library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, Points) {
 	t.Helper()
-	oc, points, errs := l.prepare(t.Context(), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
+	oc, points, errs := l.Prepare(t.Context(), "", nil, &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
 	if len(errs) > 0 {
 		t.Fatalf("%s %v: %v", text, variables, errs)
 	}
@@ -51,7 +48,7 @@ func (l library) measured(t *testing.T, text, operation string, variables map[st
 }
 
 // costOf is what is known of the only operation of a document that was read.
-func (l library) costOf(t *testing.T, text string) (*document, *cost) {
+func (l *library) costOf(t *testing.T, text string) (*Document, *cost) {
 	t.Helper()
 	doc, known := l.docs.known(text)
 	if !known {
@@ -113,7 +110,7 @@ func TestRememberedPointsAreThoseThatWouldBeCalculated(t *testing.T) {
 					}
 					oc, got := l.measured(t, text, "", variables)
 					want := complexity.Calculate(t.Context(), plain, oc.Operation, oc.Variables)
-					if got.complexity != want || got.whole != want {
+					if got.Complexity != want || got.Whole != want {
 						t.Errorf("%s %v: %d points are remembered, of %d", text, variables, got, want)
 					}
 				}
@@ -143,7 +140,7 @@ func TestAKnownDocumentIsNeitherReadNorMeasuredAgain(t *testing.T) {
 			t.Errorf("%s is measured again: %d fields", text, n)
 		}
 	}
-	if d := cmp.Diff(lookups{hits: 3 * float64(len(decided)), misses: float64(len(decided))}, l.docs.metrics.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
+	if d := cmp.Diff(lookups{hits: 3 * float64(len(decided)), misses: float64(len(decided))}, l.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
@@ -152,7 +149,7 @@ func TestPointsOfTooManyOrTooLongValuesAreCalculatedEachTime(t *testing.T) {
 	l, _ := costly(t)
 	const text = "query($f: Int!) { items(first: $f) { id } }"
 	for f := range 3 * maxPoints {
-		if _, got := l.measured(t, text, "", map[string]any{"f": f}); got.complexity != max(1, 1+f) {
+		if _, got := l.measured(t, text, "", map[string]any{"f": f}); got.Complexity != max(1, 1+f) {
 			t.Errorf("%d: %d points", f, got)
 		}
 	}

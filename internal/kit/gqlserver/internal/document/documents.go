@@ -1,4 +1,7 @@
-package gqlserver
+// Package document reads the documents of GraphQL requests: it parses, measures and
+// validates each once, calculates the points of its operations, and prepares them for
+// execution.
+package document
 
 import (
 	"context"
@@ -7,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/maypok86/otter/v2"
@@ -20,30 +24,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// documents knows documents: those that clients name by a hash (automatic persisted queries,
+// Store knows documents: those that clients name by a hash (automatic persisted queries,
 // as Apollo's clients and urql send them), those that were found valid before, and what is
 // too much about a new one. Each is parsed once, and what is expensive comes last.
-type documents struct {
+type Store struct {
 	es            graphql.ExecutableSchema
 	schema        *ast.Schema
 	limits        Limits
 	introspection bool
 	once          map[string]bool
 	rules         []core.Rule
-	valid         boundedCache[*document] // by text
+	valid         boundedCache[*Document] // by text
 	persisted     boundedCache[string]    // texts by SHA-256, in hex
 	trusted       trusted
 	texts         *request.Interner // of valid documents
-	metrics       *metrics
+	onDocument    func(known bool)
+	onPersisted   func(known bool)
 
 	aboutSchema *introspectionCosts
 	weighed     map[fieldName]bool     // fields whose points are a function of their arguments
 	reading     *quota.WeightedLimiter // new documents at once, one of each caller
 }
 
-// A document was found valid. All requests share it, so nobody may change it;
+// A Document was found valid. All requests share it, so nobody may change it;
 // those that run for long keep its text and not their own.
-type document struct {
+type Document struct {
 	text  string
 	tree  *ast.QueryDocument
 	nodes int     // of the tree
@@ -58,7 +63,7 @@ const (
 	worstTree  = nodeBytes / 2
 )
 
-func (doc *document) bytes() int {
+func (doc *Document) bytes() int {
 	n := len(doc.text) + doc.nodes*nodeBytes + entryBytes
 	for _, c := range doc.costs {
 		n += c.bytes()
@@ -67,14 +72,56 @@ func (doc *document) bytes() int {
 }
 
 // cost is that of one of its operations.
-func (doc *document) cost(of *ast.OperationDefinition) *cost {
+func (doc *Document) cost(of *ast.OperationDefinition) *cost {
 	return doc.costs[slices.Index(doc.tree.Operations, of)]
 }
 
-func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *request.Interner) (*documents, error) {
-	d := &documents{
+// Limits are the limits of documents. A negative limit is none; a cache of
+// negative size holds nothing.
+type Limits struct {
+	Document, Name int // bytes of the text, and of an operation's name
+
+	Tokens, Depth, Fields, Expanded, Aliases, Directives, Fragments, Operations, Variables int
+
+	RootFields, Mutations int // root fields of a query or a subscription, and of a mutation
+	Overlaps              int // pairs of fields of one name, and of those below them
+	ValidationErrors      int // in a response
+	Complexity            int // points of an operation
+
+	Wait                          time.Duration // of a new document, for others of its caller
+	DocumentCache, PersistedCache int           // bytes
+}
+
+// Config configures a store of documents.
+type Config struct {
+	Limits        Limits
+	Introspection bool // whether operations may read the schema; errors suggest names then
+
+	OncePerRequest []string // fields of mutations that a request may have once
+
+	// TrustedDocuments are known from the start, by their SHA-256 in lower-case hex.
+	// TrustedLimits apply to them.
+	TrustedDocuments map[string]string
+	TrustedLimits    Limits
+
+	Interner    *request.Interner // gets the texts of valid documents; may be nil
+	OnDocument  func(known bool)  // called for each lookup of a document; may be nil
+	OnPersisted func(known bool)  // called for each lookup of a hash without a text; may be nil
+}
+
+// New returns a store of documents of a schema. It returns an error if a trusted
+// document is not valid.
+func New(es graphql.ExecutableSchema, cfg Config) (*Store, error) {
+	d := &Store{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: quota.NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), texts: cfg.Interner, onDocument: cfg.OnDocument, onPersisted: cfg.OnPersisted,
+		weighed: weighedFields(es), reading: quota.NewWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
+	}
+	if d.onDocument == nil {
+		d.onDocument = func(bool) {}
+	}
+	if d.onPersisted == nil {
+		d.onPersisted = func(bool) {}
 	}
 	for _, name := range cfg.OncePerRequest {
 		d.once[name] = true
@@ -83,14 +130,27 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *reque
 	if d.aboutSchema, err = newIntrospectionCosts(d.schema); err != nil {
 		return nil, err
 	}
-	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc *document) int { return doc.bytes() }); err != nil {
+	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc *Document) int { return doc.bytes() }); err != nil {
 		return nil, err
 	}
 	if d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes }); err != nil {
 		return nil, err
 	}
-	d.trusted, err = d.trust(cfg.TrustedDocuments)
+	d.trusted, err = d.trust(cfg.TrustedDocuments, cfg.TrustedLimits)
 	return d, err
+}
+
+// Len returns the number of documents in the cache, without the trusted ones.
+func (d *Store) Len() int { return d.valid.EstimatedSize() }
+
+// Wait waits until the caller may read a new document. The caller must call release
+// when it is read. The error is that of ctx or of the longest wait.
+func (d *Store) Wait(ctx context.Context, key string) (release func(), err error) {
+	turn, err := d.reading.AcquireWithin(ctx, d.limits.Wait, key, 1)
+	if err != nil {
+		return nil, err
+	}
+	return turn.Release, nil
 }
 
 // WithoutDefer returns a copy of a schema that does not know @defer, which the
@@ -125,7 +185,7 @@ func bounded[V any](bytes int, weigh func(string, V) int) (boundedCache[V], erro
 
 // find returns the document of a request, and puts its text there. The times of reading a
 // new one go into stats.
-func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *graphql.Stats) (*document, gqlerror.List) {
+func (d *Store) find(ctx context.Context, key string, memory *quota.Memory, params *graphql.RawParams, stats *graphql.Stats) (*Document, gqlerror.List) {
 	if errcode.Exceeds(len(params.OperationName), d.limits.Name) {
 		return nil, gqlerror.List{errcode.Errorf(errcode.BadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
 	}
@@ -139,10 +199,10 @@ func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *
 	case !known && errcode.Exceeds(len(params.Query), d.limits.Document):
 		return nil, gqlerror.List{errcode.Errorf(errcode.DocumentTooLarge, "The document is longer than %d bytes.", d.limits.Document)}
 	}
-	d.metrics.document(known)
+	d.onDocument(known)
 	if !known {
 		var errs gqlerror.List
-		if doc, errs = d.read(ctx, params.Query, stats); errs != nil {
+		if doc, errs = d.read(ctx, key, memory, params.Query, stats); errs != nil {
 			return nil, errs
 		}
 	} else {
@@ -153,7 +213,7 @@ func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *
 }
 
 // known is the document of a text that was found valid before.
-func (d *documents) known(text string) (*document, bool) {
+func (d *Store) known(text string) (*Document, bool) {
 	if doc, ok := d.trusted.valid[text]; ok {
 		return doc, true
 	}
@@ -164,13 +224,12 @@ func (d *documents) known(text string) (*document, bool) {
 // while it waited. A caller's are read one after the other, for the worst that
 // are allowed take milliseconds. What the tree needs is counted as long as the
 // request runs.
-func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats) (*document, gqlerror.List) {
-	c := callerOf(ctx)
-	turn, err := d.reading.AcquireWithin(ctx, d.limits.RunningWait, c.key, 1)
+func (d *Store) read(ctx context.Context, key string, memory *quota.Memory, text string, stats *graphql.Stats) (*Document, gqlerror.List) {
+	release, err := d.Wait(ctx, key)
 	if err != nil {
 		return nil, gqlerror.List{errcode.Busy()}
 	}
-	defer turn.Release()
+	defer release()
 	if doc, known := d.valid.GetIfPresent(text); known {
 		return doc, nil
 	}
@@ -178,14 +237,14 @@ func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats)
 	if d.limits.Tokens >= 0 {
 		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
-	if !c.memory.Take(guess) {
+	if !memory.Take(guess) {
 		return nil, gqlerror.List{errcode.NoMemory()}
 	}
-	doc := &document{text: strings.Clone(text)} // it may be a piece of a longer one
+	doc := &Document{text: strings.Clone(text)} // it may be a piece of a longer one
 	if refused := d.parse(doc, stats); refused != nil {
 		return nil, refused
 	}
-	c.memory.Give(guess - max(0, doc.bytes()-freeTree))
+	memory.Give(guess - max(0, doc.bytes()-freeTree))
 	d.valid.Set(doc.text, doc)
 	return doc, nil
 }
@@ -194,7 +253,7 @@ func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats)
 const freeTree = 32 << 10
 
 // parse makes the tree of a document's text.
-func (d *documents) parse(doc *document, stats *graphql.Stats) (refused gqlerror.List) {
+func (d *Store) parse(doc *Document, stats *graphql.Stats) (refused gqlerror.List) {
 	stats.Parsing.Start = graphql.Now()
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, max(d.limits.Tokens, 0))
 	stats.Parsing.End = graphql.Now()
@@ -209,7 +268,7 @@ func (d *documents) parse(doc *document, stats *graphql.Stats) (refused gqlerror
 }
 
 // check measures and validates a document that was parsed.
-func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) {
+func (d *Store) check(doc *Document, limits Limits) (refused gqlerror.List) {
 	if len(doc.tree.Operations) == 0 {
 		return gqlerror.List{errcode.Errorf(errcode.ValidationFailed, "The document has no operation.")}
 	}
@@ -240,32 +299,32 @@ func unparsed(err error) *gqlerror.Error {
 	return &gqlerror.Error{Message: errcode.Truncate(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
 }
 
-// complexityPoints are what an operation costs.
-type complexityPoints struct {
-	complexity int // of what it asks for
-	whole      int // with its questions about the schema, as much as it takes of what may run
+// Points are what an operation costs.
+type Points struct {
+	Complexity int // of what it asks for
+	Whole      int // with its questions about the schema, as much as it takes of what may run
 }
 
 // weigh says what an operation costs, unless it is too much, and then keeps the query under the
 // hash that its client names it by.
-func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p complexityPoints, refused *gqlerror.Error) {
+func (d *Store) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p Points, refused *gqlerror.Error) {
 	d.texts.Keep(oc.Operation.Name)
 	if err := d.onceOnly(c, oc); err != nil {
 		return p, err
 	}
-	p.complexity = d.calculate(ctx, c, oc)
+	p.Complexity = d.calculate(ctx, c, oc)
 	if c.schema > 0 && d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
 		return p, errcode.Errorf(errcode.ComplexityExceeded, "The operation asks for more than the whole schema, twice.")
 	}
-	if errcode.Exceeds(p.complexity, d.limits.Complexity) {
-		return p, errcode.Errorf(errcode.ComplexityExceeded, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
+	if errcode.Exceeds(p.Complexity, d.limits.Complexity) {
+		return p, errcode.Errorf(errcode.ComplexityExceeded, "The operation has a complexity of %d points: at most %d are allowed.", p.Complexity, d.limits.Complexity)
 	}
-	p.whole = sum(p.complexity, c.schema/introspectionShare)
+	p.Whole = sum(p.Complexity, c.schema/introspectionShare)
 	return p, d.persist(oc)
 }
 
 // onceOnly refuses a field that stands twice and must not.
-func (d *documents) onceOnly(c *cost, oc *graphql.OperationContext) *gqlerror.Error {
+func (d *Store) onceOnly(c *cost, oc *graphql.OperationContext) *gqlerror.Error {
 	if !c.twice {
 		return nil
 	}
