@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// Subscriptions that are told the same (see [live.From]) are members of a pipe, one
+// Subscriptions that are told the same (see [broadcast.From]) are members of a pipe, one
 // for each selection: it executes an update once, and its members' carriers get the
 // bytes. Where an answer depends on who asks, each member has a pipe of its own.
 //
@@ -284,7 +284,7 @@ func (m *subscriber) lock() *sharedExecution {
 	}
 }
 
-// Push implements [live.Receiver].
+// Push implements [broadcast.Receiver].
 func (m *subscriber) Push(u *broadcast.Update) {
 	p := m.lock()
 	defer p.mu.Unlock()
@@ -302,7 +302,7 @@ func (m *subscriber) Push(u *broadcast.Update) {
 	p.push(delivery{u, m, m.gen.Load()})
 }
 
-// End implements [live.Receiver]. A source that has told all, and is asked to resume,
+// End implements [broadcast.Receiver]. A source that has told all, and is asked to resume,
 // ends once more.
 func (m *subscriber) End(err error) {
 	p := m.lock()
@@ -317,7 +317,7 @@ func (m *subscriber) End(err error) {
 	}
 }
 
-// Reset implements [live.Receiver].
+// Reset implements [broadcast.Receiver].
 func (m *subscriber) Reset() {
 	p := m.lock()
 	defer p.mu.Unlock()

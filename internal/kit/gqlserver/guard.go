@@ -75,13 +75,13 @@ func CallerOf(ctx context.Context) (user, network string) {
 // nothing is known only afterwards, so a resolver asks before it reads, and says
 // afterwards what was absent:
 //
-//	if wait, ok := gqlserver.MayRead(ctx); !ok {
-//		gqlserver.CountRefusal(ctx, wait)
+//	if wait, ok := gqlserver.AllowRead(ctx); !ok {
+//		gqlserver.RecordRefusal(ctx, wait)
 //		return nil, rateLimited(wait)
 //	}
 //	v, err := read(ctx, id)
 //	if errors.Is(err, errNotFound) {
-//		gqlserver.CountAbsent(ctx, 1)
+//		gqlserver.RecordNotFound(ctx, 1)
 //	}
 
 // AllowRead says whether the caller of the operation that ctx belongs to may read

@@ -215,7 +215,7 @@ func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 }
 
 // lookUpToken asks who has a token, or, without one, what nobody known gets. A panic of
-// Config.Admit is logged; then ok is false, and nobody knows who asks.
+// Config.Authenticate is logged; then ok is false, and nobody knows who asks.
 func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Authenticate == nil {
 		return c, true

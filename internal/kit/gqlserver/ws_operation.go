@@ -131,7 +131,7 @@ func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer c.work.Done()
 	defer t.cancel()
 	goesOn := false
-	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.Present that panics
+	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.ErrorPresenter that panics
 		c.sendErrors(ctx, t, gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")})
 	}
 	if !goesOn {

@@ -102,7 +102,7 @@ func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who c
 	case who.admission.BadToken, !who.admission.Unavailable && who.admission.User != known.admission.User:
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
-	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Admit cannot even say that
+	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Authenticate cannot even say that
 		return known, errcode.RetryLater(errcode.Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
 	case who.admission.Unavailable:
 		known.admission.WithContext = who.admission.WithContext

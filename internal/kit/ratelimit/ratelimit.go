@@ -55,7 +55,7 @@ func New(rate, burst int, now func() time.Time) *Limiter {
 	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
 }
 
-// NewForUsers is newBuckets for users who are signed in.
+// NewForUsers is [New] for users who are signed in.
 func NewForUsers(rate, burst int, now func() time.Time) *Limiter {
 	b := New(rate, burst, now)
 	b.places = MaxUsers

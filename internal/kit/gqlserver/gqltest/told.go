@@ -107,7 +107,7 @@ type subscriber struct {
 	after  *int64 // nil for what comes from now on
 }
 
-// Subscribe implements [live.Source].
+// Subscribe implements [broadcast.Source].
 func (s subscriber) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	f := &follower{topic: s.topic, to: r}
 	s.topic.mu.Lock()
@@ -138,7 +138,7 @@ func (f *follower) replay(after int64) {
 	}
 }
 
-// Resume implements [live.Subscription].
+// Resume implements [broadcast.Subscription].
 func (f *follower) Resume(after int64) {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
@@ -148,7 +148,7 @@ func (f *follower) Resume(after int64) {
 	}
 }
 
-// Close implements [live.Subscription].
+// Close implements [broadcast.Subscription].
 func (f *follower) Close() {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()

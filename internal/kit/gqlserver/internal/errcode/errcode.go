@@ -10,7 +10,7 @@ import (
 )
 
 // Codes of errors, in extensions.code. Requests are refused with these, whole;
-// a field's errors have the codes that Config.Present gives them.
+// a field's errors have the codes that Config.ErrorPresenter gives them.
 const (
 	ParseFailed            = "GRAPHQL_PARSE_FAILED"
 	ValidationFailed       = "GRAPHQL_VALIDATION_FAILED"

@@ -52,7 +52,7 @@ func (c *ConnCounter) Keys() int {
 	return len(c.by)
 }
 
-// EvictingLimiter bound how many of something each user has at once, like counts, but the
+// EvictingLimiter bound how many of something each user has at once, like ConnCounter, but the
 // newest always gets in and the oldest has to go. They are safe for concurrent
 // use. Only users who sit take memory.
 type EvictingLimiter struct {
@@ -71,7 +71,7 @@ func NewEvictingLimiter(limit int) *EvictingLimiter {
 
 // Acquire gives the user one more seat, until leave is called; calls after the
 // first do nothing. If that is one too many, the user's oldest seat is taken
-// away at once and its evict called, before sit returns: an evict must not
+// away at once and its evict called, before Acquire returns: an evict must not
 // block. It is called at most once, and it may be that its seat is being left
 // at that moment. Somebody unknown must not sit: all of them would be one user.
 func (s *EvictingLimiter) Acquire(user string, evict func()) (leave func()) {

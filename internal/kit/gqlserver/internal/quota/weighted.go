@@ -67,21 +67,10 @@ func (at *Permit) Release() {
 	}
 }
 
-// AcquireFunc waits until something of weight n may run. A weight counts as 1 at
-// least, and as the whole share at most: what is too heavy runs alone. Who
-// came first goes first, among those of a key and among keys.
-//
-// leave frees the place; calls after the first do nothing. The error is that of
-// ctx, and then nothing is held and leave is nil.
-func (p *WeightedLimiter) AcquireFunc(ctx context.Context, key string, n int) (leave func(), err error) {
-	at, err := p.Acquire(ctx, key, n)
-	if err != nil {
-		return nil, err
-	}
-	return sync.OnceFunc(at.Release), nil
-}
-
-// Acquire is enter for one goroutine, which leaves by itself.
+// Acquire waits until something of weight n may run. A weight counts as 1 at least, and
+// as the whole share at most, so a heavier one runs alone. Waiters are served in order,
+// those of a key and the keys among each other. The error is that of ctx; then nothing is
+// held.
 func (p *WeightedLimiter) Acquire(ctx context.Context, key string, n int) (Permit, error) {
 	if p.all == nil {
 		return Permit{}, nil
@@ -118,7 +107,7 @@ func (p *WeightedLimiter) TryAcquire(key string, n int) (_ Permit, ok bool) {
 	return at, true
 }
 
-// AcquireWithin is wait with a limit on the waiting, none if that is negative.
+// AcquireWithin is Acquire with a limit on the wait; a negative limit is none.
 func (p *WeightedLimiter) AcquireWithin(ctx context.Context, limit time.Duration, key string, n int) (Permit, error) {
 	if limit >= 0 {
 		var cancel context.CancelFunc

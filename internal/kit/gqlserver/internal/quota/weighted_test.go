@@ -161,7 +161,7 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 				}
 				entered := false
 				go func() {
-					leave, err := p.AcquireFunc(t.Context(), tt.next.key, tt.next.n)
+					leave, err := p.acquireFunc(t.Context(), tt.next.key, tt.next.n)
 					if err != nil {
 						t.Error(err)
 						return
@@ -186,11 +186,20 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 	}
 }
 
+// acquireFunc is Acquire for a permit that any goroutine may release, more than once.
+func (p *WeightedLimiter) acquireFunc(ctx context.Context, key string, n int) (leave func(), err error) {
+	at, err := p.Acquire(ctx, key, n)
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(at.Release), nil
+}
+
 func mustEnter(t *testing.T, p *WeightedLimiter, key string, n int) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	leave, err := p.AcquireFunc(ctx, key, n)
+	leave, err := p.acquireFunc(ctx, key, n)
 	if err != nil {
 		t.Fatalf("enter %s with %d: %v", key, n, err)
 	}
@@ -217,7 +226,7 @@ func TestPlacesOfAKeyWithAHundredWaitingDoNotDelayAnother(t *testing.T) {
 		var hundred sync.WaitGroup
 		for range 100 {
 			hundred.Go(func() {
-				leave, err := p.AcquireFunc(t.Context(), "many", 2)
+				leave, err := p.acquireFunc(t.Context(), "many", 2)
 				if err != nil {
 					t.Error(err)
 					return
@@ -248,7 +257,7 @@ func TestPlacesThatAreAllTakenGoToEachKeyInTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 400 {
 			all.Go(func() {
-				leave, err := p.AcquireFunc(t.Context(), strconv.Itoa(i%5), 2)
+				leave, err := p.acquireFunc(t.Context(), strconv.Itoa(i%5), 2)
 				if err != nil {
 					t.Error(err)
 					return
@@ -278,7 +287,7 @@ func TestPlacesOfAKeyAreTakenInTheOrderOfAsking(t *testing.T) {
 		var got []int
 		for i, n := range []int{1, 2, 1, 2} { // what is light does not pass what is heavy
 			go func() {
-				leave, err := p.AcquireFunc(t.Context(), "ann", n)
+				leave, err := p.acquireFunc(t.Context(), "ann", n)
 				if err != nil {
 					t.Error(err)
 					return
@@ -322,7 +331,7 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 				var all sync.WaitGroup
 				for range 10 {
 					all.Go(func() {
-						leave, err := p.AcquireFunc(ctx, tt.next, 2)
+						leave, err := p.acquireFunc(ctx, tt.next, 2)
 						if !errors.Is(err, context.DeadlineExceeded) {
 							t.Errorf("got the error %v, want the end of the time", err)
 						}
@@ -351,7 +360,7 @@ func TestPlacesGiveBackTheShareOfWhoGivesUpWaitingForTheTotal(t *testing.T) {
 		ann, bob := mustEnter(t, p, "ann", 1), mustEnter(t, p, "bob", 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.AcquireFunc(ctx, "ann", 2); err == nil {
+		if _, err := p.acquireFunc(ctx, "ann", 2); err == nil {
 			t.Fatal("six points of a total of four")
 		}
 		bob()
@@ -365,7 +374,7 @@ func TestPlacesRefuseAContextThatHasEnded(t *testing.T) {
 	p := NewWeightedLimiter(8, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.AcquireFunc(ctx, "ann", 1); !errors.Is(err, context.Canceled) {
+	if _, err := p.acquireFunc(ctx, "ann", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	wantAllFree(t, p, 8)
@@ -384,7 +393,7 @@ func TestPlacesAreFreedOnceHoweverOftenTheyAreLeft(t *testing.T) {
 	if own := p.byKey["ann"]; own.users != 2 || own.TryAcquire(1) {
 		t.Errorf("%d have places of ann's, and some are free; want 2, and none", own.users)
 	}
-	if _, err := p.AcquireFunc(ctx, "ann", 1); err == nil {
+	if _, err := p.acquireFunc(ctx, "ann", 1); err == nil {
 		t.Error("a fifth point of a share of four")
 	}
 }
@@ -404,7 +413,7 @@ func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 			for range 500 {
 				n := 1 + random.IntN(share)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(100))*time.Microsecond)
-				leave, err := p.AcquireFunc(ctx, strconv.Itoa(key), n)
+				leave, err := p.acquireFunc(ctx, strconv.Itoa(key), n)
 				if err != nil {
 					gaveUp.Add(1)
 				} else {
@@ -424,7 +433,7 @@ func BenchmarkPlaces(b *testing.B) {
 	p := NewWeightedLimiter(1000, 250)
 	b.ReportAllocs()
 	for b.Loop() {
-		leave, err := p.AcquireFunc(b.Context(), "u:1", 20)
+		leave, err := p.acquireFunc(b.Context(), "u:1", 20)
 		if err != nil {
 			b.Fatal(err)
 		}
