@@ -20,13 +20,12 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// Feeds are the rooms of notes and feeds, as they are measured: no HTTP, and all that a
-// server does in the background.
+// Feeds publishes notes and reads feeds without HTTP, with all background work of a server.
 type Feeds interface {
 	// Publish publishes a note by a user and returns its id.
 	Publish(ctx context.Context, user int64) (note int64, err error)
-	// Page reads a page of a user's feed and says how many notes it has and where the next
-	// one begins.
+	// Page reads a page of a user's feed. It returns the number of notes and the cursor of the next
+	// page.
 	Page(ctx context.Context, user int64, first int, after string) (notes int, next string, err error)
 	// Inbox is the name of a user's inbox in Redis.
 	Inbox(user int64) string
@@ -34,7 +33,7 @@ type Feeds interface {
 	DB() *sql.DB
 }
 
-// FeedOptions tune [Feed].
+// FeedOptions configures [Feed].
 type FeedOptions struct {
 	Clients   int // who read at once
 	Followers int // of the author who is pushed to all of them
@@ -48,8 +47,8 @@ type FeedOptions struct {
 
 const (
 	feedReaders  = 64 // of each kind
-	feedAuthors  = 80 // whom each of them follows
-	feedStars    = 5  // whom those of the second kind follow besides
+	feedAuthors  = 80 // follows of each
+	feedStars    = 5  // additional follows of the second kind
 	feedNotes    = 10 // of each of them
 	feedPage     = 10 // notes of a page
 	feedDeep     = 400
@@ -57,16 +56,16 @@ const (
 	inboxSize    = 500
 	feedPatience = 2 * time.Minute
 
-	// publishRatio is what publishing may cost, whoever follows, in terms of an author whom
-	// nobody does.
+	// publishRatio limits the cost of publishing to any number of followers, relative to an author
+	// without followers.
 	publishRatio = 1.2
 )
 
 //go:embed sql/*.sql
 var feedFiles embed.FS
 
-// Feed measures what publishing costs, however many follow, how soon a note is in the
-// inboxes, and pages, on a PostgreSQL that keeps what it is told and a Redis of its own.
+// Feed measures the cost of publishing by number of followers, the delay until a note is in the
+// inboxes, and page reads. It uses a durable PostgreSQL and a Redis of its own.
 func Feed(ctx context.Context, o FeedOptions, out, progress io.Writer) (err error) {
 	database, err := subprocess.StartPostgres(ctx)
 	if err != nil {
@@ -109,13 +108,13 @@ type feedBench struct {
 	rdb   redis.UniversalClient
 	sql   struct{ crowd, follows, counts string }
 
-	nobodys, pushed, star int64 // authors whom nobody, many and too many follow
-	neutral, alike        int64 // authors whom nobody follows either
+	nobodys, pushed, star int64 // authors with no, many and too many followers
+	neutral, alike        int64 // more authors without followers
 	crowd                 int64 // the first of their followers; the last one follows since the latest
 	plain, starry         int64 // the first reader of each kind
 }
 
-// people makes everybody, whom they follow, and the inboxes of the crowd.
+// people inserts all users, their follows, and the inboxes of the crowd.
 func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 	const others = 5 + feedAuthors + feedStars + 2*feedReaders
 	fmt.Fprintf(progress, "feed: %d users and their follows\n", b.o.Fans+others)
@@ -157,7 +156,7 @@ func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 		{b.pushed, 1, b.o.Followers},
 		{b.star, 1, b.o.Fans},
 		{authors, feedAuthors, 2 * feedReaders},
-		{stars, feedStars, b.o.Threshold}, // all but the readers are counted alone: nothing reads who they are
+		{stars, feedStars, b.o.Threshold}, // only the number of these followers matters
 	} {
 		if _, err := b.feeds.DB().ExecContext(ctx, b.sql.counts, count...); err != nil {
 			return fmt.Errorf("count followers: %w", err)
@@ -239,10 +238,9 @@ func (b *feedBench) until(ctx context.Context, what string, is func() (bool, err
 	}
 }
 
-// publishing has four authors publish in turns, each once nothing of the one before is
-// under way, and each behind a note of a fourth one: after seconds of pushing, memory and
-// processors are not as they are after nothing. A fifth one, whom nobody follows either, shows
-// how far two that are alike come apart.
+// publishing measures four authors in turns. Each turn starts when the work of the previous one is
+// done, and after a note of a fourth author, because seconds of fan-out change memory and CPU
+// state. A fifth author without followers shows the difference between two equal authors.
 func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 	authors := []int64{b.nobodys, b.pushed, b.star, b.alike}
 	var took [4]harness.Samples
@@ -306,8 +304,8 @@ func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-// arrives returns when a note was in the inboxes of who followed last, who is pushed to
-// first, and of who followed first.
+// arrives returns when a note was in the inbox of the newest follower, which gets it first, and in
+// that of the oldest follower.
 func (b *feedBench) arrives(ctx context.Context, note int64) (first, last time.Time, err error) {
 	in := func(follower int64) func() (bool, error) {
 		return func() (bool, error) {
@@ -408,7 +406,7 @@ func (b *feedBench) storm(ctx context.Context, first int64, after string) (rate 
 	return float64(b.o.Pages) / all.Seconds(), took, err
 }
 
-// memory is what an entry of a full inbox takes, by default and with a larger listpack.
+// memory measures the size of an entry of a full inbox, by default and with a larger listpack.
 func (b *feedBench) memory(ctx context.Context) ([]harness.Row, error) {
 	entries, err := b.rdb.ZRangeWithScores(ctx, b.feeds.Inbox(b.plain), 0, inboxSize).Result() // and the mark
 	if err != nil {
@@ -431,7 +429,7 @@ func (b *feedBench) memory(ctx context.Context) ([]harness.Row, error) {
 	return rows, nil
 }
 
-// memoryOf is what a sorted set takes in a Redis with some options.
+// memoryOf returns the size of a sorted set in a Redis with the given options.
 func memoryOf(ctx context.Context, entries []redis.Z, options []string) (bytes int64, err error) {
 	server, err := subprocess.StartRedis(ctx, options...)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// LivePeople makes users who have not asked for anything yet, and whom they follow: nobody,
-// the author, or others, who follow nobody themselves.
+// LivePeople inserts users without any requests so far, and their follows: none, the author, or
+// other users that follow no one.
 func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.People) (ids []int64, err error) {
 	var crowd, follows, counts string
 	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})

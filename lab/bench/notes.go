@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// Writers are the rooms of notes and likes, as they are measured: no HTTP, and all that a
-// server does in the background. Users are 1 to [NotesUsers].
+// Writers publishes and likes notes without HTTP, with all background work of a server. Users are 1
+// to [NotesUsers].
 type Writers interface {
 	// Publish publishes a note by a user and returns its id.
 	Publish(ctx context.Context, user int64) (note int64, err error)
@@ -23,10 +23,10 @@ type Writers interface {
 	DB() *sql.DB
 }
 
-// NotesUsers is how many users publish and like.
+// NotesUsers is the number of users that publish and like.
 const NotesUsers = 64
 
-// NotesOptions tune [Notes].
+// NotesOptions configures [Notes].
 type NotesOptions struct {
 	Clients, Rows int // callers at once; writes of each row of the table
 	Open          func(ctx context.Context, databaseURL, redisURL string) (w Writers, stop func() error, err error)
@@ -35,8 +35,8 @@ type NotesOptions struct {
 // publishGoal is how many notes a second are to be numbered, one commit after the other.
 const publishGoal = 2000
 
-// Notes measures how fast notes are published, each with the next number of the feed, and
-// liked, on a PostgreSQL that keeps what it is told and a Redis of its own.
+// Notes measures the rate of publishing notes, each with the next number of the feed, and of likes.
+// It uses a durable PostgreSQL and a Redis of its own.
 func Notes(ctx context.Context, o NotesOptions, out, progress io.Writer) (err error) {
 	database, err := subprocess.StartPostgres(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (b *notesBench) rate(ctx context.Context, clients int, once func(ctx contex
 	return float64(rows) / took.Seconds(), err
 }
 
-// bare is what the database gives: one row in one statement, which is a transaction, and
-// many of them that the disk takes together.
+// bare measures the database alone: one row per statement, which is a transaction, and many of them
+// in one group commit.
 func (b *notesBench) bare(ctx context.Context) ([]harness.Row, error) {
 	if _, err := b.w.DB().ExecContext(ctx, "CREATE TABLE bare (id bigserial PRIMARY KEY, author bigint, title text, content text)"); err != nil {
 		return nil, fmt.Errorf("make a table to compare with: %w", err)
@@ -121,7 +121,7 @@ func (b *notesBench) publish(ctx context.Context) ([]harness.Row, error) {
 	}, err
 }
 
-// dense says whether the numbers that were given out have holes.
+// dense reports whether the assigned numbers have holes.
 func (b *notesBench) dense(ctx context.Context) (string, error) {
 	var n, last int64
 	err := b.w.DB().QueryRowContext(ctx, "SELECT count(*), max(seq) FROM note_events").Scan(&n, &last)

@@ -26,13 +26,13 @@ const (
 	rounds      = 3 // of each measurement; the one with the shortest wait counts, since other work can only lengthen it
 )
 
-// Progress shows how far a known amount of work has come.
+// Progress shows the progress of a known amount of work.
 type Progress interface {
 	Set(done int)
 	Close()
 }
 
-// RedisDeletePlan is what RedisDelete works with. All fields are required.
+// RedisDeletePlan configures RedisDelete. All fields are required.
 type RedisDeletePlan struct {
 	Work     redis.UniversalClient // fills and deletes; patient enough for a DEL of all members
 	Probe    redis.UniversalClient // asks meanwhile, on connections of its own
@@ -41,13 +41,11 @@ type RedisDeletePlan struct {
 	Progress func(what string, total int) Progress
 }
 
-// RedisDelete makes a hash and a sorted set with so many members, deletes each
-// in all ways that there are, and writes a table to out: how long the deleting
-// took, and the longest that another client, who sends one GET after the other
-// meanwhile, waited for an answer; of three rounds, the one where that was
-// shortest. The first row has what it waits for when
-// nothing is deleted. The keys have random names; they are removed in the end,
-// also when ctx ends.
+// RedisDelete makes a hash and a sorted set of the planned size, deletes each in every available
+// way, and writes a table to out. The table shows the duration of the deletion and the longest wait
+// of another client, which sends one GET after the other. The figures are those of the best of
+// three rounds. The first row shows the wait without a deletion. The keys have random names;
+// RedisDelete removes them at the end, also when ctx ends.
 func RedisDelete(ctx context.Context, p RedisDeletePlan, out io.Writer) (err error) {
 	b := &deleteBench{RedisDeletePlan: p, key: p.Prefix + ":bench:{" + rand.Text() + "}"}
 	defer func() {
@@ -83,7 +81,7 @@ type deleteBench struct {
 	key string
 }
 
-// probed is what the probe reads: on the same node of a cluster.
+// probed returns the key that the probe reads. It is on the same node of a cluster.
 func (b *deleteBench) probed() string { return b.key + ":probe" }
 
 type way struct {
@@ -162,7 +160,7 @@ func add(ctx context.Context, p redis.Pipeliner, kind, key string, from, n int) 
 	p.ZAdd(ctx, key, members...)
 }
 
-// stall is what one measurement showed.
+// stall is the result of one measurement.
 type stall struct {
 	took         time.Duration // of the work
 	longest, p99 time.Duration // that the probe waited for one answer

@@ -1,5 +1,5 @@
-// Package bench measures a running server: programs that print what one run on
-// one machine showed. Nothing of it is part of the server.
+// Package bench measures a running server. Its programs print the figures of one run on one
+// machine. The server does not use this package.
 package bench
 
 import (
@@ -23,9 +23,9 @@ const (
 	counted = 60 // requests of each kind that are
 )
 
-// Shops asks the server at base, one request after the other, for shops in the
-// ways that clients do, around the shop with the best score, and writes a table to out: the median and the 95th percentile of each way, and
-// the median as a multiple of the server's bare /healthz in the same run.
+// Shops queries the server at base for shops around the shop with the best score, one request after
+// the other, in all ways that clients use. It writes a table to out: median and 95th percentile of
+// each query, and the median as a multiple of the bare /healthz of the same run.
 func Shops(ctx context.Context, base string, out io.Writer) error {
 	b := &shopBench{base: base}
 	place, err := b.place(ctx)
@@ -106,13 +106,13 @@ func (b *shopBench) place(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find a shop: %w", err)
 	}
 	if len(found.Data.Shops.Edges) == 0 {
-		return "", errors.New("there are no shops: run `tandian seed` first")
+		return "", errors.New("no shops in the database: run `tandian seed` first")
 	}
 	at := found.Data.Shops.Edges[0].Node.Location
 	return fmt.Sprintf("lat: %v, lng: %v", at.Lat, at.Lng), nil
 }
 
-// timing is what one kind of request showed.
+// timing holds the durations of one kind of request.
 type timing struct {
 	p50, p95 time.Duration
 	answer   []byte

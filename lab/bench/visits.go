@@ -17,16 +17,17 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// A VisitCounter is the counting of visits of a whole server, as it is measured.
+// A VisitCounter counts visits like a whole server.
 type VisitCounter interface {
-	// Operation counts an operation of a user, as the room does.
+	// Operation counts an operation of a user, like package visit.
 	Operation(user string)
-	// Intercept returns what sends an operation through all that counts visits at the door:
-	// of a user, or of a stranger if user is "". It does not run the operation.
+	// Intercept returns a function that sends an operation through all visit counting of the
+	// GraphQL server: of a user, or of an anonymous client if user is "". It does not run the
+	// operation.
 	Intercept(ctx context.Context, user string) (func(), error)
 }
 
-// VisitsOptions tune [Visits].
+// VisitsOptions configures [Visits].
 type VisitsOptions struct {
 	Most int // visitors that are counted, at least 1000
 	Open func(ctx context.Context, redisURL string) (v VisitCounter, stop func() error, err error)
@@ -35,15 +36,15 @@ type VisitsOptions struct {
 const (
 	visitsOff    = 2.0       // % that a count may be off
 	visitsBytes  = 16 << 10  // of a day
-	visitsCost   = 1000      // nanoseconds of an operation, of somebody who was here
+	visitsCost   = 1000      // nanoseconds of an operation of a known visitor
 	visitsEach   = 1000      // visitors of a PFADD
 	visitsRounds = 9         // of what is compared
 	visitsTrips  = 2000      // round trips in a round
 	visitsCalls  = 1_000_000 // calls that stay in the process
 )
 
-// Visits measures how well visitors are counted, in how many bytes, on a Redis of its own
-// and by kit/hyperloglog; and what recording a visit adds to a read.
+// Visits measures the accuracy and size of visitor counters, on a Redis of its own and in
+// kit/hyperloglog. It also measures what recording a visit adds to a read.
 func Visits(ctx context.Context, o VisitsOptions, out, progress io.Writer) (err error) {
 	server, err := subprocess.StartRedis(ctx)
 	if err != nil {

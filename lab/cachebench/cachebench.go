@@ -1,6 +1,5 @@
-// Package cachebench measures package cache: what it costs beside the bare
-// commands that it cannot do without, and whether it holds what it promises when
-// processes are killed and Redis is stopped or emptied.
+// Package cachebench measures package cache: its cost relative to the bare commands that it needs,
+// and its guarantees when processes are killed and Redis is stopped or emptied.
 package cachebench
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// Options says how [Rows] measures. Processes is required.
+// Options configures [Rows]. Processes is required.
 type Options struct {
 	RedisURL  string           // "" starts a redis-server for the run
 	Reads     int64            // strict reads; default a million
@@ -30,16 +29,15 @@ type Options struct {
 	Progress  io.Writer        // what is being measured; default nowhere
 }
 
-// Process is a process of those measurements that need several.
+// Process runs one process of a measurement that needs several.
 func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 	return cachetest.Serve(ctx, in, out, subprocess.OpenPatient)
 }
 
-// Rows measures the cache and writes a table to out: what it costs beside
-// what it cannot do without, in rounds that take turns, and what it holds to
-// when processes are killed and Redis is stopped or emptied. Those that harm a
-// Redis have a redis-server of their own, and say so where there is none to
-// start. Every figure has the goal of the design beside it.
+// Rows measures the cache and writes a table to out: its cost relative to the bare commands, in
+// alternating rounds, and its guarantees when processes are killed and Redis is stopped or emptied.
+// Measurements that harm a Redis start a redis-server of their own; if they cannot, their rows say
+// so. Every figure is next to its design goal.
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.Reads, o.Expiries, o.Seed = cmp.Or(o.Reads, 1_000_000), cmp.Or(o.Expiries, 100), cmp.Or(o.Seed, 1)
 	o.Progress = cmp.Or(o.Progress, io.Discard)

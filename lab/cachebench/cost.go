@@ -156,7 +156,7 @@ func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 			return batch(func(id int) error { alone.GetIfPresent(id); return nil })
 		}},
 		{Name: "Get", Once: read(shallow)},                          //nolint:contextcheck // as it says
-		{Name: "Get with a request's context", Once: read(request)}, //nolint:contextcheck // its depth is what is measured
+		{Name: "Get with a request's context", Once: read(request)}, //nolint:contextcheck // the row measures its depth
 	})
 	if err != nil {
 		return nil, err

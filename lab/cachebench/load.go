@@ -126,7 +126,7 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 	}, err
 }
 
-// absent asks for ids that nobody has.
+// absent reads ids that do not exist.
 func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 	const exist, asked, falsePositives = 100_000, 10_000, 0.01
 	ask := func(all func(context.Context) iter.Seq2[int, error], ids func() int) (loads int64, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// What becomes of connections that are not answered in HTTP.
+// Outcomes of connections without an HTTP response.
 const (
 	cutOff  = "cut off"
 	dropped = "dropped"
@@ -49,7 +49,7 @@ func patience() [][]attack {
 	}}
 }
 
-// floodsOfSockets are what sockets can do in a short time.
+// floodsOfSockets returns attacks with many sockets in a short time.
 func floodsOfSockets() []attack {
 	return []attack{
 		{"truncated bodies", []string{noRequest}, func(s *script) {
@@ -100,8 +100,8 @@ func (s *script) place(own, n int) net.IP {
 	return net.IPv4(127, 0, 0, byte(50+own))
 }
 
-// connections opens many from one address. Each sends a beginning, and a little
-// more now and then, until it is answered or cut off.
+// connections opens many connections from one address. Each sends a beginning, and a little more at
+// intervals, until the server answers or closes it.
 func (s *script) connections(count, own int, begin, more string, pause time.Duration) {
 	var all sync.WaitGroup
 	for n := range count {
@@ -123,7 +123,7 @@ func (s *script) connections(count, own int, begin, more string, pause time.Dura
 			for {
 				select {
 				case <-drip.C:
-					_, _ = io.WriteString(conn, more) // the answer says what became of it
+					_, _ = io.WriteString(conn, more) // the response shows the outcome
 				case a := <-answer:
 					s.got(a)
 					return
@@ -152,7 +152,7 @@ func (s *script) rawly(connections, times int, write func(net.Conn) error) {
 					s.got(cutOff)
 					continue
 				}
-				_ = write(conn) // the answer says what became of it
+				_ = write(conn) // the response shows the outcome
 				s.got(s.answerOn(conn))
 				_ = conn.Close()
 			}
@@ -303,7 +303,7 @@ func (s *script) open(own, n int, control control) (*websocket.Conn, string) {
 	return nil, said(res, nil)
 }
 
-// What a script does with an open socket: it returns what became of it.
+// Socket scripts. Each uses an open socket and returns the outcome.
 
 func silent(s *script, conn *websocket.Conn) string { return s.rest(conn) }
 
@@ -419,7 +419,7 @@ func deaf(s *script, conn *websocket.Conn) string {
 	}
 }
 
-// say sends messages; what becomes of them is read.
+// say sends messages. Reads show their outcome.
 func (s *script) say(conn *websocket.Conn, messages ...string) {
 	for _, m := range messages {
 		_ = conn.Write(s.ctx, websocket.MessageText, []byte(m))

@@ -33,16 +33,16 @@ const (
 	longestSilence = 5 * time.Second
 )
 
-// bounds are what a server sets that has this much memory and no more: the program lets
-// garbage grow as far as its memory allows, and on a large machine the test would prove
-// nothing of what it needs. In addition to its heap it has some 80 MB: stacks, and up to
-// 70 MB of its own file where the kernel maps large pages.
+// bounds returns the settings of a server with little memory. Without them garbage grows as far as
+// the memory of the machine allows, and the test would prove nothing on a large one. In addition to
+// its heap the program has some 80 MB: stacks, and up to 70 MB of its own file where the kernel
+// maps large pages.
 func bounds() []string { return []string{"GOMEMLIMIT=160MiB", "GOGC=100"} }
 
-// The program runs as a process of its own. Scripts attack it one after the
-// other, those that wait for a time-out all at once, while somebody else, from
-// another address, asks small questions. After each of them the process must be
-// of a bounded size, after all of them what it was before.
+// The program runs as a process of its own. Scripts attack it one after the other; those that wait
+// for a time-out run in parallel. Meanwhile an honest client at another address sends small
+// queries. After each script the memory of the process must be bounded, and after all of them as
+// small as before.
 func TestNoHostileScriptTakesTheServerDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
@@ -77,11 +77,11 @@ func TestNoHostileScriptTakesTheServerDown(t *testing.T) {
 // second or two.
 type attack struct {
 	name string
-	want []string // the answers that it may get, beside those of whoever asks too much
+	want []string // allowed responses, in addition to tooMuch
 	run  func(*script)
 }
 
-// tooMuch is what anybody may be told who asks too much at once.
+// tooMuch returns the errors that any client may get for too many requests.
 func tooMuch() []string {
 	return []string{"429 RATE_LIMITED", "503 UNAVAILABLE"}
 }
@@ -101,7 +101,7 @@ func (s *script) got(answer string) {
 	s.answers[answer]++
 }
 
-// A row is what came of an attack.
+// A row is the result of an attack.
 type row struct {
 	attack    string
 	requests  int
@@ -179,8 +179,8 @@ func table(rows []row) string {
 	return text.String()
 }
 
-// An asker is the honest client. Each of its questions has a connection of its
-// own, so that it also sees when nobody is let in any more.
+// An asker is the honest client. It opens a connection for each query, so that it also detects a
+// server that accepts no connections.
 type asker struct {
 	client *http.Client
 	url    string
@@ -222,8 +222,8 @@ func (h *asker) ask(ctx context.Context, question string) (answer string, err er
 	return string(text), err
 }
 
-// askUntil asks every few milliseconds until ctx ends, and once more after that.
-// It returns how long the slowest right answer took.
+// askUntil sends a query every few milliseconds until ctx ends, and one more after that. It returns
+// the longest duration of a correct response.
 func (h *asker) askUntil(ctx context.Context, t *testing.T, during string) (worst time.Duration) {
 	pause := time.NewTicker(25 * time.Millisecond)
 	defer pause.Stop()

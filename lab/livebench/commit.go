@@ -9,21 +9,20 @@ import (
 	"sync"
 )
 
-// What goes over a connection: a note to publish, and what came of it. A connection has
-// one at a time; who asks for many has many connections.
+// Messages of a connection: a note to publish, and the result. A connection carries one request at
+// a time; use several connections in parallel.
 type (
 	commitQuestion struct{ Title, Content string }
 	commitAnswer   struct{ Err string }
 )
 
-// A CommitServer publishes the notes that a [CommitClient] asks for. It belongs to
-// Tandian's author.
+// A CommitServer publishes notes for [CommitClient]s. It runs in Tandian's author process.
 type CommitServer struct {
 	listener net.Listener
 	publish  func(ctx context.Context, title, content string) error
 }
 
-// ListenForCommits listens on a unix socket, which Run serves and closes.
+// ListenForCommits listens on a unix socket. Run serves and closes it.
 func ListenForCommits(ctx context.Context, path string, publish func(ctx context.Context, title, content string) error) (*CommitServer, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
@@ -32,8 +31,8 @@ func ListenForCommits(ctx context.Context, path string, publish func(ctx context
 	return &CommitServer{listener, publish}, nil
 }
 
-// Run serves all who connect, and returns nil when ctx has ended and nothing is under way
-// any more. It may run once.
+// Run serves all connections. It returns nil when ctx has ended and all requests are finished. It
+// may run once.
 func (s *CommitServer) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -61,7 +60,7 @@ func (s *CommitServer) serve(ctx context.Context, conn net.Conn) {
 	for {
 		var q commitQuestion
 		if questions.Decode(&q) != nil {
-			return // who asks learns of it too
+			return // the client sees it too
 		}
 		var a commitAnswer
 		if err := s.publish(ctx, q.Title, q.Content); err != nil {
@@ -73,7 +72,7 @@ func (s *CommitServer) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// A CommitClient asks a [CommitServer]. Its methods are safe for concurrent use.
+// A CommitClient publishes notes through a [CommitServer]. Its methods are safe for concurrent use.
 type CommitClient struct {
 	path string
 
@@ -88,11 +87,10 @@ type commitConn struct {
 	answers   *json.Decoder
 }
 
-// NewCommitClient is one of the server on a unix socket. It connects when it is first
-// asked to publish.
+// NewCommitClient returns a client of the server on a unix socket. The first Publish connects.
 func NewCommitClient(path string) *CommitClient { return &CommitClient{path: path} }
 
-// Publish returns when the note is committed, or with what the server says against it.
+// Publish publishes a note. It returns when the note is committed, or with the error of the server.
 func (c *CommitClient) Publish(ctx context.Context, title, content string) error {
 	conn, err := c.connection(ctx)
 	if err != nil {
@@ -152,7 +150,7 @@ func (c *commitConn) ask(ctx context.Context, q commitQuestion) (a commitAnswer,
 	return a, err
 }
 
-// Close closes what is not in use.
+// Close closes the idle connections.
 func (c *CommitClient) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,7 @@ func TestNotesAreCommittedManyAtATimeAndOverAgain(t *testing.T) {
 			t.Errorf("%q, %q", title, content)
 		}
 		together.Done()
-		together.Wait() // none is answered before all are asked for
+		together.Wait() // all requests arrive before the first response
 		return nil
 	})
 	for range 3 {

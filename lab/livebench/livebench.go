@@ -1,7 +1,6 @@
-// Package livebench is what the processes of the comparison of live subscriptions have
-// in common: what they are told and asked, what an item looks like, and how its author
-// goes about it. [Process] is such a process, of Tandian and of those that it is
-// compared with.
+// Package livebench holds the common parts of the processes that compare live subscriptions: their
+// settings, questions and answers, the form of an item, and its publication. [Process] runs such a
+// process, of Tandian or of another project.
 package livebench
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// Role is what a process does.
+// Role is the task of a process.
 type Role string
 
 // All roles. The author is not in the process that serves: what publishing costs is not
@@ -30,17 +29,17 @@ const (
 	Publishes Role = "publishes"
 )
 
-// A Setting is what a process is told first.
+// A Setting configures a process. It is the first line of its input.
 type Setting struct {
 	Role                  Role
 	Way                   string // of a comparison that has several
 	DatabaseURL, RedisURL string
-	Commits               string // a unix socket: where Tandian's author commits notes for others, and where those ask it to who publish; "" for neither
+	Commits               string // unix socket through which Tandian's author commits notes of other processes; "" for none
 }
 
-// A Question is what a process is to say or to do.
+// A Question requests figures or an action of a process.
 type Question struct {
-	Settle  bool        // first have it give back all memory that it does not use
+	Settle  bool        // first return unused memory to the system
 	People  *People     // of one that publishes
 	Publish *Publishing // the same
 }
@@ -48,10 +47,10 @@ type Question struct {
 // People are users with a session each.
 type People struct {
 	Number  int
-	Follows int // 0: nobody, 1: the author, more: so many others who write nothing
+	Follows int // 0: none, 1: the author, more: that many users without notes
 }
 
-// An Answer is how a process does, and what came of the question.
+// An Answer holds the figures of a process and the result of a question.
 type Answer struct {
 	Addr       string        // HOST:PORT, of one that serves
 	CPU        time.Duration // user and system, so far
@@ -64,15 +63,15 @@ type Answer struct {
 	Err        string
 }
 
-// A Server is what Process shows to others.
+// A Server holds the operations of a process.
 type Server struct {
 	Addr    string
 	People  func(ctx context.Context, p People) (tokens []string, err error)
-	Publish func(ctx context.Context, title, content string) error // one item, seen by all who follow
+	Publish func(ctx context.Context, title, content string) error // one item, for all followers
 }
 
-// Process is a process of the comparison. start starts what the setting says, which ends
-// with the process.
+// Process runs a process of the comparison. start starts what the setting describes; it ends with
+// the process.
 func Process(ctx context.Context, in io.Reader, out io.Writer, start func(context.Context, Setting) (*Server, error)) error {
 	return subprocess.Serve(in, out, func(s Setting) (func(Question) Answer, error) {
 		server, err := start(ctx, s)
@@ -116,7 +115,7 @@ func (s *Server) answer(ctx context.Context, q Question) (a Answer, err error) {
 	return a, err
 }
 
-// resident is the memory that this process has, as Linux tells it.
+// resident returns the resident memory of this process, from Linux.
 func resident() (bytesOfIt int64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Mark begins the title of every item. Behind it stand its number and when it was
-// published, in nanoseconds since 1970, with a space between.
+// Mark begins the title of every item. Its number and the time of publication follow, in
+// nanoseconds since 1970, separated by a space.
 const Mark = `"bench `
 
-// Document is what a subscriber asks for.
+// Document is the document of a subscriber.
 const Document = `subscription Feed { feedUpdates { __typename ... on FeedNoteAdded { cursor note { id title content createdAt images { url } author { id nickname avatarUrl } shop { id name } } } ... on FeedNoteRemoved { cursor noteId } ... on FeedReady { cursor } ... on FeedResync { cursor } } }`
 
-// Publishing says how items are published. Several may be under way at a time, and come
-// in any order then.
+// Publishing configures the publication of items. Several may be in progress at a time; then they
+// arrive in any order.
 type Publishing struct {
 	First    int64         // number of the first one
 	InFlight int           // published and not received by all at most; 0 is as many as Every says
@@ -36,7 +36,7 @@ type Publishing struct {
 // publishers is how many items are being published at most.
 const publishers = 64
 
-// patience is how long an item may take to reach everybody.
+// patience limits the time until an item reaches all subscribers.
 const patience = 20 * time.Second
 
 // run publishes until the time is over, and returns the number of the item that would be
@@ -75,7 +75,7 @@ func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, t
 	}
 }
 
-// Title is that of an item.
+// Title returns the title of an item.
 func Title(n int64, at time.Time) string { return fmt.Sprintf("%s%d %d", Mark[1:], n, at.UnixNano()) }
 
 // await reads until all items below a number are received, of which some are.

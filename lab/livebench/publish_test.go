@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// subscribers listen, and receive what they are told to.
+// subscribers receive items for the tests.
 type subscribers struct {
 	path string
 	conn chan net.Conn

@@ -25,8 +25,8 @@ const (
 	shared   = 64                    // names that are waited for; the others are taken once
 )
 
-// cancelled cancels calls at random moments over a slow link, and counts the locks
-// that are left when nobody holds one.
+// cancelled cancels calls at random moments over a slow link, and counts the locks that remain
+// without a holder.
 func (b *lockBench) cancelled(ctx context.Context) (rows []harness.Row, err error) {
 	dir, err := os.MkdirTemp("", "tdlock")
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *lockBench) cancelled(ctx context.Context) (rows []harness.Row, err erro
 	}, nil
 }
 
-// orphans are what cancelled calls left.
+// orphans counts the remains of cancelled calls.
 type orphans struct {
 	left, cancelled, granted int
 	failed                   int // for another reason
@@ -127,7 +127,7 @@ func impatient(ctx context.Context, w way, call int64) error {
 		h, err = w.acquire(ctx, fmt.Sprintf("often %d", rand.IntN(shared)))
 	}
 	if err != nil {
-		if !time.Now().Before(end) { // a socket may be told a little before ctx
+		if !time.Now().Before(end) { // the deadline of a socket may be a little before that of ctx
 			return errImpatient
 		}
 		return err

@@ -76,7 +76,7 @@ func (b bareLock) once(ctx context.Context) error {
 	}
 	deleted, err := b.script.Run(ctx, b.rdb, []string{b.key}, value).Bool()
 	if err == nil && (!ok || !deleted) {
-		err = errors.New("the bare lock was somebody else's")
+		err = errors.New("the bare lock has another holder")
 	}
 	return err
 }

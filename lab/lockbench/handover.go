@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// child is a process of ours.
+// child is a process of this benchmark.
 type child = subprocess.Process[question, answer]
 
 // start starts some processes that lock names of one prefix.

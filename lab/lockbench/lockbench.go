@@ -1,7 +1,6 @@
-// Package lockbench measures package lock: its cost, the time of a hand-over, the
-// commands that a wait sends, and its promises when callers give up and nodes stop.
-// Package lock is a layer over redsync, so most rows also measure redsync alone, with
-// its default options.
+// Package lockbench measures package lock: its cost, hand-over time, commands per waiter, and
+// guarantees when callers give up and nodes stop. Package lock is a layer over redsync, so most
+// rows also measure redsync alone, with its default options.
 package lockbench
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// Options says how [Rows] measures. Processes is required.
+// Options configures [Rows]. Processes is required.
 type Options struct {
 	RedisURL  string           // one Redis; "" starts a redis-server for the run
 	Rounds    int              // of lock and unlock, an odd number of 100 each; default 401
@@ -43,9 +42,9 @@ func (o *Options) complete() {
 	o.tidying, o.ttl = cmp.Or(o.tidying, time.Second), cmp.Or(o.ttl, 2*time.Second)
 }
 
-// Rows measures the lock and writes a table to out. What stops or slows a Redis,
-// or counts all that it does, has redis-servers of its own, and the table says so
-// where there is none to start. Every figure has the goal of the design beside it.
+// Rows measures the lock and writes a table to out. Measurements that stop or slow a Redis, or
+// count all of its commands, start redis-servers of their own; if they cannot, their rows show it.
+// Every figure is next to its design goal.
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.complete()
 	private, err := subprocess.StartRedis(ctx)

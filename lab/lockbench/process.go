@@ -20,7 +20,7 @@ type setting struct {
 	Alone  bool // with redsync, not with package lock
 }
 
-// question is what a process is to do. It is given a lock's name.
+// question requests an action of a process, on the lock of a name.
 type question struct {
 	Do      deed
 	Name    string
@@ -38,7 +38,7 @@ const (
 	crowd deed = "crowd" // has waiters take it in turn and release it soon
 )
 
-// answer is what a process did.
+// answer is the result of an action.
 type answer struct {
 	Turns    []turn
 	Attempts int64 // so far
@@ -52,7 +52,7 @@ type turn struct {
 	Released int64 // when its release began
 }
 
-// Process is a process of those measurements that need several.
+// Process runs one process of a measurement that needs several.
 func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 	return subprocess.Serve(in, out, func(s setting) (func(question) answer, error) {
 		p := new(process)
@@ -85,7 +85,7 @@ func (p *process) do(ctx context.Context, q question) answer {
 	case crowd:
 		a.Turns, err = p.crowd(ctx, q)
 	default:
-		err = fmt.Errorf("there is no deed %q", q.Do)
+		err = fmt.Errorf("unknown action %q", q.Do)
 	}
 	if a.Attempts = p.attempts.Load(); err != nil {
 		a.Err = err.Error()

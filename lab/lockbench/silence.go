@@ -71,7 +71,7 @@ func (b *lockBench) asked(ctx context.Context, p place) (commands, pings int64, 
 	return commands, pings, errors.Join(err, <-ended, h.Release(ctx))
 }
 
-// second counts in one second, when those who begin to wait have done so.
+// second counts commands for one second, after all waiters have started.
 func (b *lockBench) second(ctx context.Context) (commands, pings int64, err error) {
 	rdb, err := subprocess.OpenRedis(b.private.URL)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// stopped stops the private Redis while many locks are held, and looks whether the
-// work of each was told to stop before its lock could be another's.
+// stopped stops the private Redis while many locks are held. It checks that the context of each
+// holder ends before another holder could get the lock.
 func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error) {
 	signal, err := b.private.Signal(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, h := range leases {
-		all.Go(func() { //nolint:contextcheck // the context of the lease is what is measured
+		all.Go(func() { //nolint:contextcheck // the row measures the context of the lease
 			<-h.Context().Done()
 			before := time.Until(h.Until())
 			mu.Lock()

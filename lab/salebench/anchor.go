@@ -30,7 +30,7 @@ const (
 	writers = 4   // that INSERT at a time
 )
 
-// bare is what the servers do by themselves, a second.
+// bare holds the rates of the bare stores, per second.
 type bare struct {
 	admissions map[int]float64 // by callers
 	rows       float64

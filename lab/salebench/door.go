@@ -32,8 +32,8 @@ const (
 	defaultWait  = 150 * time.Millisecond // of orderVoucher
 )
 
-// A Stage prepares what a server process is to sell. It does nothing in the
-// background that a server does for others.
+// A Stage prepares sales for a server process. It runs no background work that a server does for
+// others.
 type Stage interface {
 	// People returns the tokens of so many new users.
 	People(ctx context.Context, n int) ([]string, error)
@@ -41,13 +41,13 @@ type Stage interface {
 	Open(ctx context.Context, stock int) (sale Sale, id string, err error)
 	// OpenApart opens a sale on keys that no server looks at, for Admission.
 	OpenApart(ctx context.Context, stock int) (Sale, error)
-	// Admission is what a server would have Redis run to admit a user to a sale under
-	// an order's number.
+	// Admission returns the script, keys and arguments with which a server admits a user to a sale,
+	// under an order's number.
 	Admission(ctx context.Context, sale Sale, user, number int64) (script string, keys []string, args []any, err error)
 	Close() error
 }
 
-// DoorOptions says how [DoorRows] measures. Again and Stage are required.
+// DoorOptions configures [DoorRows]. Again and Stage are required.
 type DoorOptions struct {
 	Again       func() *exec.Cmd // a process that calls [testbed.Process]
 	Stage       func(ctx context.Context, on Stores) (Stage, error)
@@ -58,9 +58,8 @@ type DoorOptions struct {
 	Progress    io.Writer // default nowhere
 }
 
-// DoorRows measures sales through the whole door of a server in a process of its
-// own, with PostgreSQL and Redis of its own that keep what they are told, beside a
-// bare server under the same load and beside the script alone.
+// DoorRows measures sales over HTTP on a server process with a durable PostgreSQL and Redis of its
+// own. For comparison it measures a bare server under the same load and the admission script alone.
 func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
 	o.Users, o.Connections, o.Rounds = cmp.Or(o.Users, 20_000), cmp.Or(o.Connections, 64), cmp.Or(o.Rounds, 3)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
@@ -125,7 +124,7 @@ func (b *doorBench) stop() {
 	}
 }
 
-// start starts the servers, and has everybody seen by them.
+// start starts the servers, and sends one request of each user.
 func (b *doorBench) start(ctx context.Context, wait time.Duration, run ...string) error {
 	if b.whole != nil {
 		b.whole.Kill()
@@ -144,7 +143,7 @@ func (b *doorBench) start(ctx context.Context, wait time.Duration, run ...string
 	return err
 }
 
-// A doorCourse is how one sale went through the door.
+// A doorCourse holds the course of one sale over HTTP.
 type doorCourse struct {
 	*outcomes
 	cpu      time.Duration // of the server, for each answer
@@ -208,7 +207,7 @@ func (b *doorBench) sell(ctx context.Context, users, spare int) (*doorCourse, er
 	return c, b.check(ctx, sale, c, users, spare)
 }
 
-// costs is what the stores have done so far.
+// costs returns the work of the stores so far.
 func (b *doorBench) costs(ctx context.Context) (c testbed.StoresCPU, commits float64, err error) {
 	if err := b.db.QueryRowContext(ctx, "SELECT pg_stat_clear_snapshot(), xact_commit FROM pg_stat_database WHERE datname = current_database()").Scan(new(any), &commits); err != nil {
 		return c, 0, fmt.Errorf("count commits: %w", err)
@@ -249,7 +248,7 @@ func (b *doorBench) greeted(ctx context.Context, tokens []string) (*outcomes, er
 	return o, ctx.Err()
 }
 
-// orderDocument is what a client sends.
+// orderDocument is the document of a client.
 const orderDocument = `mutation Order($voucher: ID!) { orderVoucher(voucherId: $voucher) { order { id status createdAt } userErrors { code message } } }`
 
 func orderRequests(addr, voucher string, tokens []string) [][]byte {
@@ -266,7 +265,7 @@ func request(addr, token, body string) []byte {
 		addr, token, len(body), body)
 }
 
-// check compares what was told with what is there.
+// check compares the responses with the stored orders.
 func (b *doorBench) check(ctx context.Context, sale Sale, c *doorCourse, users, spare int) error {
 	if err := b.look(ctx, sale, c); err != nil {
 		return err
@@ -292,8 +291,8 @@ func (b *doorBench) look(ctx context.Context, sale Sale, c *doorCourse) error {
 	return err
 }
 
-// alone measures admissions while nobody stores orders, beside the bare server and the
-// bare script, in turns. A process that starts afterwards stores them.
+// alone measures admissions without order storage, in turns with the bare server and the bare
+// script. A process that starts afterwards stores the orders.
 func (b *doorBench) alone(ctx context.Context) ([]harness.Row, error) {
 	if err := b.start(ctx, 0, "api"); err != nil {
 		return nil, err
@@ -353,7 +352,7 @@ type figures struct {
 func (b *doorBench) rounds(ctx context.Context, also func() error) (*figures, error) {
 	f := &figures{rounds: b.Rounds}
 	for range b.Rounds {
-		_, id, err := b.stage.Open(ctx, 1) // nobody comes: the requests are of the same size
+		_, id, err := b.stage.Open(ctx, 1) // without buyers: the requests have the same size
 		if err != nil {
 			return nil, err
 		}
@@ -418,8 +417,7 @@ func (r rates) ratio() string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", r.median(), slices.Min(r), slices.Max(r))
 }
 
-// profile has the server write a profile of the processors until done is called, if
-// profiles are wanted.
+// profile starts a CPU profile of the server, if profiles are wanted; done ends it.
 func (b *doorBench) profile(ctx context.Context) (done func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil

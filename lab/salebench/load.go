@@ -36,7 +36,7 @@ type outcomes struct {
 	bytes                int // of an answer that won
 }
 
-// A win is when somebody heard of it, after the begin of the load.
+// A win holds the time at which a buyer got a successful response, since the start of the load.
 type win struct{ at time.Duration }
 
 // The words of answers. Those of a bare server are of a queued order.
@@ -48,7 +48,7 @@ var (
 	saysMe        = []byte(`{"data":{"me":{"id":"`)
 )
 
-// run sends all requests. What goes wrong is counted, the load goes on.
+// run sends all requests. It counts failures and continues.
 func (l load) run(ctx context.Context) *outcomes {
 	o := &outcomes{wins: make([]win, len(l.requests)), took: make(harness.Samples, len(l.requests))}
 	each := make([]outcomes, l.connections)
@@ -119,7 +119,7 @@ func (o *outcomes) add(p *outcomes) {
 // rate is the wins of a second.
 func (o *outcomes) rate() float64 { return float64(o.won) / o.all.Seconds() }
 
-// odd says what else there was than wins, "" for nothing.
+// odd describes unexpected outcomes; "" if there were none.
 func (o *outcomes) odd() string {
 	if o.refused+o.other+o.failed == 0 {
 		return ""

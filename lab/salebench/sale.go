@@ -36,7 +36,7 @@ type course struct {
 	trips     float64 // to Redis of a caller, for each order
 	allTrips  float64
 	database  count
-	left      int       // pieces, as Redis has it
+	left      int       // stock in Redis
 	settled   time.Time // when the last row was seen
 	unsettled bool
 }
@@ -109,7 +109,7 @@ func failuresRow(all []*course, at string) harness.Row {
 	return harness.Row{What: "calls that failed and were made again" + at, Measured: fmt.Sprint(n)}
 }
 
-// checkRow says whether each sale sold every piece once, and lost none.
+// checkRow reports whether each sale sold its whole stock once.
 func checkRow(all []*course, pieces int, at string) harness.Row {
 	r := harness.Row{
 		What: "sales in which pieces sold = orders = users who have one = pieces gone, all of them" + at,
@@ -127,7 +127,7 @@ func checkRow(all []*course, pieces int, at string) harness.Row {
 	return r
 }
 
-// wrong says what is, after a sale of so many pieces.
+// wrong describes the errors of a sale of the given stock; "" if there are none.
 func (c *course) wrong(pieces int) string {
 	d := c.database
 	if !c.unsettled && d == (count{pieces, pieces, pieces, pieces}) && c.left == 0 {
@@ -172,7 +172,7 @@ func (b *saleBench) refuse(ctx context.Context, sale Sale, callers int) (*course
 	return c, rate, b.look(ctx, sale, c)
 }
 
-// storm lets so many users, whom nobody has seen before, order a piece each.
+// storm orders once as each of the given number of new users.
 func (b *saleBench) storm(ctx context.Context, sale Sale, callers, users int) (*course, error) {
 	c := &course{took: make(harness.Samples, users)}
 	first := b.users
@@ -214,7 +214,7 @@ func (c *course) order(ctx context.Context, sale Sale, user int64) error {
 	}
 }
 
-// count is what the database holds of a sale.
+// count holds the rows of a sale in the database.
 type count struct{ orders, live, users, gone int }
 
 // settle waits until what was admitted is stored, or for too long, and then counts. It
@@ -227,8 +227,8 @@ func (b *saleBench) settle(ctx context.Context, sale Sale, c *course) error {
 	return b.look(ctx, sale, c)
 }
 
-// gone waits until so many pieces are gone from the row of a sale, which a commit changes
-// together with its orders, or for too long, which is no error.
+// gone waits until the row of a sale shows the given number of sold items; a commit changes it
+// together with its orders. Running out of patience is not an error.
 func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience time.Duration) error {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,8 +1,7 @@
-// Package salebench measures flash sales end to end: how many orders a second are
-// admitted and stored, how soon somebody is told that nothing is left, and what
-// that costs in round trips, on a Redis and a PostgreSQL that keep what they are
-// told. What a bare script and a bare INSERT do on the same servers in the same run
-// stands beside it. After each sale it counts whether every piece was sold once.
+// Package salebench measures flash sales end to end: orders admitted and stored per second, the
+// delay of a sold-out response, and the cost in round trips. It uses a durable Redis and
+// PostgreSQL. For comparison it runs a bare script and a bare INSERT on the same servers in the
+// same run. After each sale it checks that the stock was sold exactly once.
 package salebench
 
 import (
@@ -21,21 +20,21 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// A Result is what somebody is told who wants a piece.
+// A Result is the outcome of a request to buy.
 type Result int
 
 // All results.
 const (
 	Stored  Result = iota + 1 // the order is in the database
 	Queued                    // it will be
-	SoldOut                   // no piece is left
+	SoldOut                   // no stock is left
 )
 
-// A Sale is one flash sale that is open. It is safe for concurrent use.
+// A Sale is one open flash sale. It is safe for concurrent use.
 type Sale interface {
 	// Order orders a piece for a user. An error says that the user has to try again.
 	Order(ctx context.Context, user int64) (Result, error)
-	// Left counts the pieces that Redis still has.
+	// Left returns the stock in Redis.
 	Left(ctx context.Context) (int, error)
 	// Voucher is the id of the row of flash_sales, and voucher_id of the orders.
 	Voucher() int64
@@ -50,14 +49,14 @@ type Shop interface {
 	Close() error
 }
 
-// Stores are where a [Shop] keeps its sales, empty and migrated.
+// Stores are the empty, migrated stores of a [Shop].
 type Stores struct {
 	DatabaseURL, RedisURL string
 	// Trips counts round trips: hook every client with it by which users are served.
 	Trips redis.Hook
 }
 
-// Options says how [Rows] measures. Start is required.
+// Options configures [Rows]. Start is required.
 type Options struct {
 	Start    func(ctx context.Context, on Stores) (Shop, error)
 	Users    int       // of a sale, with a piece for each; default 40 000
@@ -76,8 +75,8 @@ func (o *Options) complete() {
 	}
 }
 
-// Rows measures sales on servers of its own and writes a table to out. The error is
-// [subprocess.ErrNoServer] or [subprocess.ErrNoPostgres] if there are none to start.
+// Rows measures sales on servers of its own and writes a table to out. It returns
+// [subprocess.ErrNoServer] or [subprocess.ErrNoPostgres] if a server is not installed.
 func Rows(ctx context.Context, o Options, out io.Writer) (err error) {
 	o.complete()
 	pg, err := subprocess.StartPostgres(ctx)

@@ -11,11 +11,11 @@ import (
 // go-redis, which also has new connections greet the server through it: that is
 // not counted.
 type trips struct {
-	callers atomic.Int64 // under the context of somebody who orders
+	callers atomic.Int64 // under the context of an order request
 	all     atomic.Int64 // of workers too, as far as their client is hooked
 }
 
-// ordering marks the context of somebody who orders.
+// ordering marks the context of an order request.
 type ordering struct{}
 
 func (t *trips) count(ctx context.Context, first redis.Cmder) {
@@ -34,10 +34,10 @@ func (t *trips) reset() {
 	t.callers.Store(0)
 }
 
-// DialHook is as [redis.Hook] says.
+// DialHook implements [redis.Hook].
 func (t *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is as [redis.Hook] says.
+// ProcessHook implements [redis.Hook].
 func (t *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		t.count(ctx, cmd)
@@ -45,7 +45,7 @@ func (t *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is as [redis.Hook] says.
+// ProcessPipelineHook implements [redis.Hook].
 func (t *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		t.count(ctx, cmds[0])

@@ -1,8 +1,8 @@
--- crowd: make users, all at once.
+-- crowd: insert users in one statement.
 --
--- $1  how many
+-- $1  number of users
 --
--- returns  the lowest and the highest of their ids, between which there is no other
+-- returns  the lowest and the highest id; the ids are consecutive
 WITH made AS (
   INSERT INTO users (nickname, created_at, updated_at)
   SELECT 'Crowd', now(), now() FROM generate_series(1, $1::bigint)

@@ -1,12 +1,11 @@
--- follows: have users with consecutive ids follow others with consecutive ids. What is
--- counted of them is for counts.sql.
+-- follows: insert follows between users with consecutive ids. counts.sql sets the counters.
 --
--- $1  the first of those who follow
--- $2  how many
--- $3  the first of whom each of them follows
--- $4  how many
+-- $1  first follower
+-- $2  number of followers
+-- $3  first followee
+-- $4  number of followees of each
 --
--- returns  the lowest and the highest id of the follows, which grow with the followers
+-- returns  lowest and highest id of the follows; the ids ascend with the followers
 WITH h AS (
   UPDATE feed_head SET follows = follows + 1 WHERE id = 1 RETURNING seq
 ), made AS (

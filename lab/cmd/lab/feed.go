@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
-// benchFeed measures publishing, fan-out and pages through the rooms of a whole server.
+// benchFeed measures publishing, fan-out and pages in a whole server, without HTTP.
 func (c *commands) benchFeed(ctx context.Context, cmd *call) error {
 	o := bench.FeedOptions{
 		Clients: cmd.Int("clients"), Followers: cmd.Int("followers"), Fans: cmd.Int("fans"),
@@ -60,10 +60,10 @@ func (h *feedHouse) Page(ctx context.Context, user int64, first int, after strin
 	return len(p.Edges), next, nil
 }
 
-// Inbox is the name of a user's inbox.
+// Inbox returns the key of a user's inbox.
 func (h *feedHouse) Inbox(user int64) string {
 	return fmt.Sprintf("%s:feed:in:{%d}", config.Default().RedisPrefix, user)
 }
 
-// DB is the database.
+// DB returns the database.
 func (h *feedHouse) DB() *sql.DB { return h.Components.DB.DB }

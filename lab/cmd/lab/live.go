@@ -51,7 +51,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		return ids, house.Accounts.Invalidate(ctx, ids...) // or servers that know all users take them for nobody
+		return ids, house.Accounts.Invalidate(ctx, ids...) // or servers that know all user ids take these as absent
 	}
 	authors, err := people(ctx, livebench.People{Number: 1})
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command lab measures Tandian and proves its guarantees: benchmarks, comparisons with
-// other libraries, and runs that harm whole servers. `go run ./cmd/lab --help`, in the
-// folder lab of a checkout, lists its commands.
+// Command lab measures Tandian and tests its guarantees: benchmarks, comparisons with other
+// libraries, and runs that harm whole servers. `go run ./cmd/lab --help`, in the folder lab of a
+// checkout, lists its commands.
 package main
 
 import (

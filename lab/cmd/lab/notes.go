@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/salebench"
 )
 
-// benchNotes measures publishing and liking through the rooms of a whole server.
+// benchNotes measures publishing and liking in a whole server, without HTTP.
 func (c *commands) benchNotes(ctx context.Context, cmd *call) error {
 	if cmd.Int("clients") < 1 || cmd.Int("rows") < 1000 {
 		return cmdline.Refuse("--clients must be at least 1, --rows at least 1000")
@@ -54,7 +54,7 @@ func (h *noteHouse) Publish(ctx context.Context, user int64) (int64, error) {
 	return made.ID, nil
 }
 
-// Like has a user like a note, or not any more.
+// Like sets or removes a user's like of a note.
 func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error {
 	if likes {
 		return h.NoteLikes.Like(ctx, h.people[user-1], id)
@@ -62,5 +62,5 @@ func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error 
 	return h.NoteLikes.Unlike(ctx, h.people[user-1], id)
 }
 
-// DB is the database.
+// DB returns the database.
 func (h *noteHouse) DB() *sql.DB { return h.Components.DB.DB }

@@ -81,7 +81,7 @@ func (h *saleHouse) begin(ctx context.Context) (stop func() error) {
 	}
 }
 
-// Open makes a flash voucher whose sale is open.
+// Open creates a flash voucher with an open sale.
 func (h *saleHouse) Open(ctx context.Context, stock int) (salebench.Sale, error) {
 	now := time.Now()
 	made, err := h.Vouchers.CreateFlash(ctx, voucher.Editor{UserID: 1, IsAdmin: true}, voucher.FlashDetails{
@@ -99,16 +99,16 @@ type saleOfHouse struct {
 	voucher int64
 }
 
-// Voucher is the number of the sale.
+// Voucher returns the id of the voucher.
 func (s *saleOfHouse) Voucher() int64 { return s.voucher }
 
-// Left counts the pieces that Redis has.
+// Left returns the stock in Redis.
 func (s *saleOfHouse) Left(ctx context.Context) (int, error) {
 	left, err := s.house.Sales().Stocks(ctx, []int64{s.voucher})
 	return left[s.voucher], err
 }
 
-// Order is orderVoucher without GraphQL.
+// Order runs orderVoucher without GraphQL.
 func (s *saleOfHouse) Order(ctx context.Context, user int64) (salebench.Result, error) {
 	made, err := s.house.Orders.Place(ctx, user, s.voucher, "")
 	if refusals, ok := errors.AsType[apierror.UserErrors](err); ok && refusals[0].Code == order.OutOfStock {

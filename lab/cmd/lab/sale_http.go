@@ -74,7 +74,7 @@ func (s *saleStage) Close() error {
 	return errors.Join(s.chores.Wait(), s.apart.Close(), s.house.Close())
 }
 
-// People are users with a session each.
+// People creates n users and returns a session token of each.
 func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
 	drafts := slices.Collect(seeder.GenerateUsers(n, 1))
 	ids, err := s.house.Accounts.BulkInsert(ctx, drafts, func(int) {})
@@ -98,7 +98,7 @@ func (s *saleStage) Open(ctx context.Context, stock int) (salebench.Sale, string
 	return sale, scalar.ID{Type: "FlashVoucher", N: sale.Voucher()}.String(), nil
 }
 
-// Admission is that of a sale that is opened apart.
+// Admission returns the admission script and its arguments for a sale of OpenApart.
 func (s *saleStage) Admission(ctx context.Context, of salebench.Sale, user, number int64) (string, []string, []any, error) {
 	v, err := s.apart.Vouchers.ByID(ctx, of.Voucher())
 	if err != nil {

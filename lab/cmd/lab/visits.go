@@ -31,7 +31,7 @@ func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 	return bench.Visits(ctx, bench.VisitsOptions{Most: cmd.Int("visitors"), Open: openVisitHouse}, c.stdout, c.stderr)
 }
 
-// visitHouse is what counts visits in a server that nobody else asks.
+// visitHouse counts visits in a server without other clients.
 type visitHouse struct {
 	*app.Components
 	gate *gqlserver.Server // for which a token is a user
@@ -71,8 +71,8 @@ func (h *visitHouse) Operation(user string) {
 	h.Visits.RecordOperation(visit.Visitor{Key: visit.User(user)})
 }
 
-// Intercept returns what sends an operation through the extension, with the caller that a
-// door makes of its request.
+// Intercept returns a function that sends an operation through the extension, as the caller that
+// the GraphQL server makes of its request.
 func (h *visitHouse) Intercept(ctx context.Context, user string) (func(), error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/graphql", nil)
 	if err != nil {

@@ -3,9 +3,9 @@
 -- KEYS[1]  the lock: a string, the value of its holder
 -- ARGV[1]  value of its holder
 --
--- returns  1, or 0 if another holder has it or none
---
--- One slot. O(1).
+-- returns  1, or 0 if the lock is free or has another holder
+-- slot     one
+-- cost     O(1)
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('UNLINK', KEYS[1])
 end

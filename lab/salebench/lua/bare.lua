@@ -1,13 +1,13 @@
--- bare: the least that any sale does when it lets somebody in. It asks for
--- nothing: not who has bought already, not whether the sale is open.
+-- bare: the minimum that any sale does to admit a buyer. It does not check for earlier purchases,
+-- nor whether the sale is open.
 --
--- KEYS[1]  string: pieces left
+-- KEYS[1]  string: stock
 -- KEYS[2]  hash: user to order
 -- KEYS[3]  stream: orders to store
 -- ARGV[1]  user
 -- ARGV[2]  order
 --
--- returns  pieces left
+-- returns  stock that is left
 -- slot     one
 -- cost     O(1)
 local left = redis.call('DECR', KEYS[1])

@@ -1,9 +1,8 @@
--- count: what the database holds of one sale.
+-- count: read the orders of one sale.
 --
--- $1  the voucher
+-- $1  voucher
 --
--- returns  orders, how many of them are live, how many users have a live one, and
---          how many pieces of the sale are gone
+-- returns  orders, live orders, users with a live order, sold items by the row of the sale
 SELECT count(o.id),
   count(o.id) FILTER (WHERE o.status <> 'CANCELLED' AND o.status <> 'REFUNDED' AND o.status <> 'FAILED'),
   count(DISTINCT o.user_id) FILTER (WHERE o.status <> 'CANCELLED' AND o.status <> 'REFUNDED' AND o.status <> 'FAILED'),

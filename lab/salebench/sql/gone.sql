@@ -1,4 +1,4 @@
--- gone: how many pieces of a sale were sold, by its row alone.
+-- gone: read the number of sold items from the row of a sale.
 --
--- $1  the voucher
+-- $1  voucher
 SELECT initial_stock - stock FROM flash_sales WHERE id = $1

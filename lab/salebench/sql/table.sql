@@ -1,2 +1,2 @@
--- table: one like that of the orders, with all its indexes, which holds none.
+-- table: create an empty table like that of the orders, with all its indexes.
 CREATE TABLE IF NOT EXISTS salebench_orders (LIKE orders INCLUDING ALL)
