@@ -36,8 +36,8 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Rows measures the cache and writes a table to out: its cost relative to the bare commands, in
 // alternating rounds, and its guarantees when processes are killed and Redis is stopped or emptied.
-// Measurements that harm a Redis start a redis-server of their own; if they cannot, their rows say
-// so. Every figure is next to its design goal.
+// Measurements that harm a Redis start a redis-server of their own; if they cannot, their rows show
+// it. Every figure is next to its design goal.
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.Reads, o.Expiries, o.Seed = cmp.Or(o.Reads, 1_000_000), cmp.Or(o.Expiries, 100), cmp.Or(o.Seed, 1)
 	o.Progress = cmp.Or(o.Progress, io.Discard)

@@ -106,8 +106,8 @@ func TestEveryServiceOfComposeIsBoundedAndLookedAfter(t *testing.T) {
 	}
 }
 
-// Only nginx and Grafana are reached from outside, and from this machine alone until
-// somebody decides otherwise. The stores are on a network that leads nowhere.
+// Only nginx and Grafana publish ports, by default on this machine alone. The network of the stores
+// is internal.
 func TestComposePublishesNginxAndGrafanaAlone(t *testing.T) {
 	c := readCompose(t)
 	for name, s := range c.Services {
@@ -263,7 +263,7 @@ func TestComposeMountsWhatThereIs(t *testing.T) {
 	}
 }
 
-// Whom Prometheus asks is a service beside it.
+// Each target of Prometheus is a service of the same file.
 func TestPrometheusAsksServicesOfCompose(t *testing.T) {
 	c := readCompose(t)
 	var p struct {

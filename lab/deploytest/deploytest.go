@@ -1,9 +1,9 @@
-// Package deploytest runs what stands around Tandian in production, from the files of
-// deploy/: nginx, Redis with its ACL and certificates, Prometheus with its exporters.
-// The programs are the real ones; each test starts its own.
+// Package deploytest runs Tandian's production environment from the files of deploy/: nginx, Redis
+// with its ACL and certificates, Prometheus with its exporters. The programs are the real ones;
+// each test starts its own.
 //
-// Tests that need more than PostgreSQL and Redis have the build tag deploy: `make
-// deploytest` installs the programs and runs them all.
+// Tests that need more than PostgreSQL and Redis have the build tag deploy: `make deploytest`
+// installs the programs and runs them all.
 package deploytest
 
 import (

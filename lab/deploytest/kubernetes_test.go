@@ -154,7 +154,7 @@ func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
 		}
 	}
 
-	// Settings are known; those with a secret in them stand in no file.
+	// Settings are known. Secrets are not in files.
 	cfg := config.Default()
 	known := map[string]bool{"AWS_ACCESS_KEY_ID": true, "AWS_SECRET_ACCESS_KEY": true} // of the bucket
 	cfg.Flags().VisitAll(func(f *pflag.Flag) { known[config.Variable(f.Name)] = true })
@@ -186,7 +186,7 @@ func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
 		t.Error("GOMEMLIMIT is set")
 	}
 
-	// What selects the pods finds them, and nobody but nginx and Prometheus comes in.
+	// The selectors match the pods, and only nginx and Prometheus may connect.
 	pods := d.Template.Metadata.Labels
 	var service map[string]string
 	if err := all["Service"].selector(&service); err != nil {

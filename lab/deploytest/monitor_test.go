@@ -32,7 +32,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// notShown are metrics of ours that no panel has, each for a reason.
+// notShown lists metrics without a panel, with the reason.
 var notShown = map[string]string{ //nolint:gochecknoglobals // a constant that Go cannot say
 	"tandian_redis_pool_wait_seconds":           "how often callers wait says enough",
 	"tandian_go_sql_idle_connections":           "what is open and not in use",
@@ -73,7 +73,7 @@ func TestMonitorNoPanelIsEmptyAndEveryAlertKnowsItsMetrics(t *testing.T) {
 	m.allShown(t, panels, exposed)
 }
 
-// A monitor is what stands around a server in docker-compose.yml to watch it.
+// A monitor runs the monitoring of docker-compose.yml around a server.
 type monitor struct {
 	server     *apptest.Server
 	people     []string // tokens; the first is an administrator's, the second a merchant's
@@ -247,7 +247,7 @@ func (m *monitor) get(t *testing.T, path string, args url.Values, data any) bool
 	return true
 }
 
-// values says why a query shows nothing; "" if it has a series with a number.
+// values returns why a query shows nothing; "" if it has a series with a number.
 func (m *monitor) values(t *testing.T, expr string) string {
 	t.Helper()
 	var data struct {
@@ -275,7 +275,7 @@ func (m *monitor) names(t *testing.T) []string {
 	return names
 }
 
-// metricName finds metrics in a query: those of ours begin with a word of this list.
+// metricName finds metrics in a query: those in the tree begin with a word of this list.
 var metricName = regexp.MustCompile(`\b(?:tandian:|tandian_|redis_|pg_|go_|process_|up\b)[a-z0-9_:]*(?:\{[^}]*\})?`) //nolint:gochecknoglobals // a constant that Go cannot say
 
 // selectors are the metrics of a query with their matchers.
@@ -394,7 +394,7 @@ func (*monitor) panels(t *testing.T) (all []panelQuery) {
 	return all
 }
 
-// traffic is what people do, a little of everything in each step.
+// traffic is typical user activity, a little of everything in each step.
 type traffic struct {
 	server  *apptest.Server
 	people  []string
@@ -495,7 +495,7 @@ func (tr *traffic) step(t *testing.T) {
 	_ = res.Body.Close()
 }
 
-// The files are what promtool takes, and each alert is shown to fire and to be silent.
+// promtool accepts the files, and each alert fires and resolves.
 func TestMonitorAlertsFireAndAreSilent(t *testing.T) {
 	promtool := Program(t, "promtool")
 	for _, args := range [][]string{

@@ -102,7 +102,7 @@ func (p *pair) login(t *testing.T, phone string) *apptest.Server {
 	return as
 }
 
-// expect says what an answer should be.
+// expect checks the status and the cache header of an answer.
 func expect(t *testing.T, what string, a answer, status int, cache string) {
 	t.Helper()
 	if a.status != status || a.cache() != cache {
@@ -110,7 +110,7 @@ func expect(t *testing.T, what string, a answer, status int, cache string) {
 	}
 }
 
-// about says whether nginx keeps something for so long.
+// about reports whether a remaining cache time is about want.
 func about(left, want time.Duration) bool { return left <= want && left > want-20*time.Second }
 
 const shopTypes = `{ shopTypes { id name sort } }`
@@ -122,7 +122,7 @@ func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
 	p.register(t, shopTypes)
 	public := persisted(p.URL, shopTypes)
 
-	// The second time nobody is asked.
+	// The second response comes from the cache.
 	kept := map[string]string{}
 	for what, c := range map[string]struct{ address, route string }{
 		"a picture": {p.URL + photo, "/media/"}, "an asset": {p.URL + script, "/assets/"}, "public answers": {public, "/graphql"},
@@ -184,7 +184,7 @@ func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
 		t.Errorf("a 404 is kept %v (%t)", left, ok)
 	}
 
-	// What is nobody's to keep never comes from the cache.
+	// Private responses never come from the cache.
 	const shops = `{ shops(first: 3) { edges { node { name } } } }`
 	p.register(t, shops)
 	for range 3 {
@@ -195,7 +195,7 @@ func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
 		}
 	}
 
-	// Without a server: what is kept, and else a clear word soon.
+	// Without a server: cached responses, and a clear error soon for all others.
 	p.stop(t)
 	for address, body := range kept {
 		a := ask(t, http.MethodGet, address)
@@ -220,8 +220,8 @@ func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
 	}
 }
 
-// Neither does the answer to somebody known go into the cache, nor do they get one out
-// of it, whatever stands in the header.
+// The response to a known user does not go into the cache, and known users get none from it,
+// whatever the header contains.
 func TestNginxKeepsNothingForOrOfWhoIsKnown(t *testing.T) {
 	p := startPair(t, nil)
 	anna := p.login(t, "13800001111")
@@ -273,8 +273,8 @@ func bearerOf(t *testing.T, s *apptest.Server) string {
 	return seen
 }
 
-// Each client gets an encoding that it reads, of a type that it takes; those who read the
-// same share what is kept, however they write it.
+// Each client gets an encoding that it accepts, of a type that it accepts. Clients with equal
+// preferences share a cached response, however they write them.
 func TestNginxKeepsAFormForEachWhoReadsAnother(t *testing.T) {
 	p := startPair(t, nil)
 	script := p.asset(t)
@@ -320,8 +320,8 @@ func TestNginxKeepsAFormForEachWhoReadsAnother(t *testing.T) {
 	}
 }
 
-// A name in the cache is what the server was asked, so nobody can put a wrong answer
-// under a right name.
+// A cache key contains the request of the server, so no client can store a wrong response under
+// another key.
 func TestNginxIsNotTalkedIntoAWrongAnswer(t *testing.T) {
 	p := startPair(t, func(s *apptest.Stack) { s.Config.CORSOrigins = []string{"https://a.example", "https://b.example"} })
 	anna := p.login(t, "13800001111")
@@ -348,7 +348,7 @@ func TestNginxIsNotTalkedIntoAWrongAnswer(t *testing.T) {
 	}
 }
 
-// What no server of ours answers often: a stub does.
+// Responses that servers rarely send come from a stub.
 func TestNginxKeepsStatusesAsLongAsTheyHold(t *testing.T) {
 	var asked atomic.Int64
 	var broken atomic.Bool
@@ -413,7 +413,7 @@ func TestNginxKeepsStatusesAsLongAsTheyHold(t *testing.T) {
 		}
 	}
 
-	// Past its time an answer is fetched anew, and is given out old only where that fails.
+	// Past its time a response is fetched again. The old one is served only if that fails.
 	expect(t, "fresh", ask(t, http.MethodGet, e.URL+"/graphql?q"), http.StatusOK, "MISS")
 	expect(t, "kept", ask(t, http.MethodGet, e.URL+"/graphql?q"), http.StatusOK, "HIT")
 	testkit.Eventually(t, 5*time.Second, func() bool { return ask(t, http.MethodGet, e.URL+"/graphql?q").cache() == "EXPIRED" })
@@ -422,8 +422,8 @@ func TestNginxKeepsStatusesAsLongAsTheyHold(t *testing.T) {
 	expect(t, "another", ask(t, http.MethodGet, e.URL+"/graphql?other"), http.StatusInternalServerError, "MISS")
 }
 
-// Many who want a picture at once are one request to the servers. Equal requests whose
-// answer nobody may keep do not wait for each other.
+// Parallel requests for a picture make one request to the servers. Equal requests with private
+// responses do not wait for each other.
 func TestNginxFetchesAPictureOnceForManyAndHoldsUpNoAnswer(t *testing.T) {
 	const many = 20
 	var asked atomic.Int64

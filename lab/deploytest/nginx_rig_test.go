@@ -68,7 +68,7 @@ func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first server's line is written once for each of ours.
+	// The line of the first server is repeated for each server of the test.
 	_, options, found := strings.Cut(string(list), "\nserver server-1:8080")
 	options, _, _ = strings.Cut(options, "\n")
 	if !found {
@@ -111,8 +111,8 @@ func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 	}
 }
 
-// settings is what stands before the configuration. Workers of root's nginx would be
-// another user, who may not enter the folders of tests.
+// settings returns the lines before the configuration. Without them, workers of an nginx started by
+// root run as another user, which may not enter the folders of tests.
 func settings(dir string) string {
 	text := "daemon off; pid " + dir + "/pid;"
 	if os.Geteuid() == 0 {
@@ -148,7 +148,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// log is what nginx has written into one of its logs.
+// log returns the content of one of nginx's logs.
 func (e *edge) log(name string) string {
 	text, err := os.ReadFile(filepath.Join(e.dir, name))
 	if err != nil {

@@ -136,7 +136,7 @@ func TestNginxLetsPageOriginsReachSockets(t *testing.T) {
 			_ = conn.CloseNow()
 		}
 	}
-	// Nothing but a WebSocket is upgraded.
+	// Only WebSockets are upgraded.
 	if a := ask(t, http.MethodGet, p.URL+"/healthz", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"); a.status != http.StatusOK {
 		t.Errorf("h2c: %d", a.status)
 	}
@@ -343,13 +343,14 @@ func TestUploadsPassNginxUpToTheLimitOfTheServer(t *testing.T) {
 	if a := ask(t, http.MethodGet, p.URL+path); a.status != http.StatusOK {
 		t.Errorf("the picture: %d", a.status)
 	}
-	// Who is refused before the file is read is told so, though nginx is still sending it.
+	// A rejection before the file is read reaches the client, though nginx is still sending the
+	// file.
 	for range 5 {
 		if a := p.through(p.servers[0]).With("X-Nobody", "1").Upload(t, uploadImage, "a.png", large); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAUTHENTICATED" {
 			t.Errorf("somebody unknown: %+v", a.Errors)
 		}
 	}
-	// Above its limit the server says so; far above, nginx does, in the same words.
+	// Above its limit the server rejects the file; far above, nginx does, with the same message.
 	for bytes, who := range map[int]string{11<<20 + 1000: "server", 13 << 20: "nginx"} {
 		before := p.asked(t, "/graphql")
 		a := anna.Upload(t, uploadImage, "a.png", make([]byte, bytes))
@@ -429,7 +430,7 @@ func TestAKilledServerLosesNoGETBehindNginx(t *testing.T) {
 	ended.Store(true)
 	readers.Wait()
 	t.Logf("%d reads, %d failed", got.Load(), failed.Load())
-	// Nobody listens there: also a POST goes to the other one, for it was not sent.
+	// No server listens there: a POST also goes to the other one, because it was not sent.
 	for range 20 {
 		if a, err := post(t, plain, e.URL); err != nil || a.status != http.StatusOK {
 			t.Errorf("a POST: %v %d", err, a.status)

@@ -113,13 +113,13 @@ func TestTheUserOfTheServerMayNotHarmItsRedis(t *testing.T) {
 		}
 		err := rdb.Do(t.Context(), args...).Err()
 		if args[0] == "DEBUG" && err != nil && strings.Contains(err.Error(), "DEBUG command not allowed") {
-			continue // to nobody
+			continue // to no user
 		}
 		if !redis.HasErrorPrefix(err, "NOPERM") {
 			t.Errorf("%s: %v, want NOPERM", line, err)
 		}
 	}
-	// What a script calls is looked at too.
+	// Redis also checks the calls of a script.
 	for _, call := range []string{"redis.call('FLUSHALL')", "redis.call('GET', 'other:k')", "redis.call('CONFIG', 'GET', '*')"} {
 		if err := rdb.Eval(t.Context(), "return "+call, nil).Err(); err == nil || !regexp.MustCompile(`can't access at least one of the keys|can't run this command|not allowed from script`).MatchString(err.Error()) {
 			t.Errorf("a script's %s: %v", call, err)
@@ -128,7 +128,7 @@ func TestTheUserOfTheServerMayNotHarmItsRedis(t *testing.T) {
 	if err := rdb.Set(t.Context(), "td:k", "v", time.Minute).Err(); err != nil {
 		t.Error(err)
 	}
-	// Nobody else gets in, but to ask whether it is there.
+	// Other users are rejected; they may only PING.
 	u, _ := url.Parse(p.url)
 	nobody := client(t, "unix://"+u.Path)
 	if err := nobody.Ping(t.Context()).Err(); err != nil {

@@ -18,9 +18,9 @@ type size struct {
 	figures      []*figure
 }
 
-// Growth measures works in towns of several sizes, and prints what a request costs the
-// server and PostgreSQL in each; picture is a file for a picture of that, "" for none. Users
-// and follows stay as many: what grows is what there is to find.
+// Growth measures works in towns of several sizes, and prints the cost of a request for the server
+// and PostgreSQL in each. picture is the file of a chart, "" for none. The numbers of users and
+// follows are constant: shops and notes grow.
 func Growth(ctx context.Context, o Options, factors []int, picture string, out io.Writer) error {
 	var sizes []size
 	for _, factor := range factors {
@@ -55,7 +55,7 @@ func Growth(ctx context.Context, o Options, factors []int, picture string, out i
 	return table.Flush()
 }
 
-// cost is what a request takes of all processors but the client's, in microseconds.
+// cost returns the CPU time of a request in microseconds, without that of the client.
 func (f *figure) cost() float64 { return median(f.cpu) + median(f.redis) + median(f.postgres) }
 
 // The picture, in pixels.

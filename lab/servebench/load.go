@@ -67,9 +67,9 @@ func (l load) closed(ctx context.Context, dur time.Duration, repeat bool) *outco
 	})
 }
 
-// open sends so many requests a second whether the ones before are answered or not, as
-// far as there are connections. The time of an answer begins when its request was to be
-// sent, so a server that stalls is seen by all who had to wait (no coordinated omission).
+// open sends requests at a fixed rate, whether or not earlier ones are answered, as far as there
+// are connections. The time of a response counts from the planned time of its request, so that a
+// server that stalls delays all requests of that time (no coordinated omission).
 func (l load) open(ctx context.Context, dur time.Duration, rate float64, repeat bool) *outcomes {
 	begin, all := time.Now(), int(rate*dur.Seconds())
 	return l.run(ctx, func(n int) (due time.Time, more bool) {

@@ -68,7 +68,7 @@ func (w *writes) mutations() []*mutation {
 // done is in every answer without a reason of rejection.
 var done = []byte(`"userErrors":[]`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// each makes a request of each person, by a document of ours.
+// each makes a request of each person, with an embedded document.
 func (w *writes) each(people []person, name string, variables func(n int) vars) []request {
 	text, all := document(name), make([]request, len(people))
 	for i, p := range people {

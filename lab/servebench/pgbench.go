@@ -353,7 +353,7 @@ func (b *bench) dropCopy(ctx context.Context, round int) error {
 	return nil
 }
 
-// statement returns a statement of ours by its name.
+// statement returns an embedded statement by its name.
 func statement(name string) string {
 	text, err := statements.ReadFile("sql/" + name + ".sql")
 	if err != nil {

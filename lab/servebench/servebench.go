@@ -1,7 +1,7 @@
-// Package servebench measures the whole door: what a server answers a second through
-// its session, limits and metrics, as a part of what a bare net/http handler does with
-// the same requests and answers of the same size in the same rounds; and what a request
-// costs the server, Redis and PostgreSQL.
+// Package servebench measures the whole GraphQL server, with sessions, limits and metrics. It
+// reports responses per second relative to a bare net/http handler with the same requests and
+// response sizes in the same rounds. It also reports the cost of a request in the server, Redis and
+// PostgreSQL.
 package servebench
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// Options says what is measured, and on what.
+// Options configures a measurement.
 type Options struct {
 	// Again starts a process of this program: serve, or tandian with its command line.
 	// Required without At.
@@ -48,7 +48,7 @@ type Options struct {
 	Progress    io.Writer
 }
 
-// A figure is what was measured of one work.
+// A figure holds the measurements of one work.
 type figure struct {
 	work                 *work
 	bytes                int // of an answer
@@ -64,7 +64,7 @@ type figure struct {
 	tailRate             float64
 }
 
-// Run measures and prints a table.
+// Run measures the works and prints a table.
 func Run(ctx context.Context, o Options, out io.Writer) error {
 	figures, ceiling, err := run(ctx, o)
 	if len(figures) > 0 {

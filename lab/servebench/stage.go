@@ -38,7 +38,7 @@ type bench struct {
 
 	people             []person // the administrator, the merchant, customers
 	firstShop, allShop int64    // shops are numbered in a row; 0: it is not known
-	asked              int64    // of them, that were asked for once
+	asked              int64    // of them, sent once
 	checkedIn          int      // customers
 	phones             int      // that signed in
 	types              []string
@@ -128,8 +128,8 @@ func (b *bench) seed() error {
 	return nil
 }
 
-// settle waits until a server has done what it does in the background once: the notes of the
-// town go into the inboxes of those who follow their authors.
+// settle waits until a server has finished its first background work: it pushes the notes of the
+// town into the inboxes of followers.
 func (b *bench) settle(ctx context.Context, s *target) error {
 	fmt.Fprintln(b.Progress, "waiting for the server to be idle")
 	for begin := time.Now(); ; {
@@ -321,7 +321,7 @@ func wire(to *target, who person, document string, variables map[string]any) []b
 		"Authorization: Bearer %s\r\nX-Forwarded-For: %s\r\nContent-Length: %d\r\n\r\n%s", to.url.Host, who.Token, who.address, len(body), body)
 }
 
-// cost is what was used so far.
+// cost holds the resources used so far.
 type cost struct {
 	server  time.Duration
 	mallocs float64

@@ -22,7 +22,7 @@ import (
 //go:embed graphql
 var documents embed.FS
 
-// document is one of ours, without the comment at its head.
+// document returns an embedded document, without its header comment.
 func document(name string) string {
 	text, err := documents.ReadFile("graphql/" + name + ".graphql")
 	if err != nil {
@@ -49,7 +49,7 @@ type work struct {
 	requests  func(ctx context.Context, s *target) ([]request, error)
 }
 
-// unmeasured says why a work is not measured, "" if it is.
+// unmeasured returns the reason why a work is not measured, "" if it is.
 func (w *work) unmeasured(b *bench) string {
 	switch {
 	case w.own && b.At != "":
@@ -127,8 +127,8 @@ func oneShop(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b
 // vars are the variables of a document.
 type vars = map[string]any
 
-// reading is a work that reads, with so many nodes in each answer. What is right is what
-// the server answers once before, twice the same, without errors.
+// reading returns a work that reads the given number of nodes per response. A response is correct
+// if it equals an earlier one, which the server returned twice without errors.
 func (b *bench) reading(name, of string, variables func(b *bench, n int) map[string]any, nodes int, w work) *work {
 	w.name, w.repeats = name, true
 	w.requests = func(ctx context.Context, s *target) ([]request, error) {
@@ -152,9 +152,9 @@ func (b *bench) reading(name, of string, variables func(b *bench, n int) map[str
 	return &w
 }
 
-// visiting is a work that reads, with so many nodes in each answer, each time for a person
-// whom the server has not seen. Redis has what it caches of them: they come from another
-// server. The crowd comes before, so that the new server has at hand what many read.
+// visiting returns a work that reads the given number of nodes per response, each time for a person
+// new to this server. Redis caches their data, because they come from another server. The crowd
+// comes before, so that the new server has cached what many clients read.
 func (b *bench) visiting(name, of string, variables func(b *bench, n int) map[string]any, nodes int, w work) *work {
 	w.name, w.own, w.fresh = name, true, true
 	var visitors []person
@@ -206,8 +206,8 @@ func (b *bench) visiting(name, of string, variables func(b *bench, n int) map[st
 	return &w
 }
 
-// learn asks once before, as often as it takes to be told the same twice. What stands
-// behind the last list, the cursors of its page, may name the ranking of a moment.
+// learn sends the request until two consecutive responses are equal. The cursors of the page info
+// may name a temporary ranking, so learn ignores all text after the last list.
 func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
 	for range 5 {
 		answer, err := c.Ask(ctx, r.wire)
@@ -247,7 +247,7 @@ func (b *bench) someone(n int) person {
 	return b.people[2+n%all]
 }
 
-// shopsOnce asks for shops that nobody asked for before.
+// shopsOnce requests shops that were never requested before.
 func (b *bench) shopsOnce(_ context.Context, s *target) ([]request, error) {
 	left := b.allShop - b.asked
 	n := min(left, max(b.allShop/int64(2*b.Rounds+4), 1000))

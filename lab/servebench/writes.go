@@ -58,7 +58,7 @@ func Writes(ctx context.Context, o Options, out io.Writer) error {
 	return w.report(out)
 }
 
-// CheckWrites returns an error for a name that no operation of [Writes] has.
+// CheckWrites returns an error for a name that is no operation of [Writes].
 func CheckWrites(only []string) error {
 	var names []string
 	for _, m := range (&writes{}).mutations() {

@@ -49,7 +49,7 @@ func newClient(servers []string, documents map[string]string) *client {
 // A person is who asks.
 type person struct {
 	n       int    // decides the address and the server
-	token   string // "" is a stranger
+	token   string // "" for an anonymous client
 	id      string // global
 	visitor string // the cookie
 }
@@ -60,8 +60,8 @@ func (p person) address() string { return testbed.Address(p.n) }
 // vars are the variables of a document.
 type vars map[string]any
 
-// ask sends one of the app's documents and reads the answer's data into data. An error of
-// GraphQL is a failure with its code, also beside data.
+// ask sends one of the app's documents and decodes the data of the response into data. A GraphQL
+// error is a failure with its code, even if there is data.
 func (c *client) ask(ctx context.Context, who person, name string, variables vars, data any) error {
 	hash, ok := c.documents[name]
 	if !ok {
@@ -121,7 +121,7 @@ func (c *client) post(ctx context.Context, who person, path string, body []byte)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // says what it was
+		return 0, nil, err //nolint:wrapcheck // it names the operation
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))

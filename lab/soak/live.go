@@ -20,8 +20,8 @@ const (
 	laterNotes     = 10_000 // whose begin is remembered
 )
 
-// An audience follows live feeds by WebSockets, which it opens anew whenever they end, and
-// goes on where it was.
+// An audience follows live feeds over WebSockets. It reconnects when one ends, and resumes where it
+// was.
 type audience struct {
 	servers []string
 	text    string // of the subscription, as the app has it
@@ -29,7 +29,7 @@ type audience struct {
 	mu        sync.Mutex
 	began     map[string]time.Time // notes, and when they began to be published
 	order     []string             // the same, oldest first
-	delays    []time.Duration      // from then on, until somebody was told
+	delays    []time.Duration      // from then on, until a follower received it
 	told      int
 	connected int
 	opened    int
@@ -45,7 +45,7 @@ func newAudience(servers []string, documents map[string]string) (*audience, erro
 	return nil, errors.New("the app has no document of live feeds")
 }
 
-// published is told of a note. Whoever follows may have been told of it before.
+// published records a new note. Followers may have received it before.
 func (a *audience) published(note string, began time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +103,7 @@ func (a *audience) socket(ctx context.Context, who person, after *string) error 
 	for {
 		_, text, err := conn.Read(ctx)
 		if err != nil {
-			return err //nolint:wrapcheck // says what it was
+			return err //nolint:wrapcheck // it names the operation
 		}
 		var got frame
 		if err := json.Unmarshal(text, &got); err != nil {
@@ -178,5 +178,5 @@ func say(ctx context.Context, conn *websocket.Conn, id, kind string, payload any
 	if err != nil {
 		return fmt.Errorf("write %s: %w", kind, err)
 	}
-	return conn.Write(ctx, websocket.MessageText, text) //nolint:wrapcheck // says what it was
+	return conn.Write(ctx, websocket.MessageText, text) //nolint:wrapcheck // it names the operation
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// An arrival is one work that somebody begins at a moment that was drawn before the run.
+// An arrival is one work that begins at a time drawn before the run.
 type arrival struct {
 	at   time.Duration // since the begin of the run
 	work *work
@@ -76,12 +76,11 @@ func inOrder(all []arrival) []arrival {
 	return all
 }
 
-// A loop runs a schedule. It is open: no arrival waits for the answers to others.
+// A loop runs a schedule. It is open: no arrival waits for the responses of others.
 //
-// What a slow server does to those who would have come meanwhile is not left out
-// (coordinated omission, as Gil Tene calls it): every latency counts from the moment at
-// which the work was to begin, not from when it did. So there is nothing to be corrected
-// afterwards by guessing.
+// Every latency counts from the scheduled begin of the work, not from its actual begin. So the loop
+// includes arrivals during a stall (coordinated omission, as Gil Tene calls it), and needs no
+// correction afterwards.
 type loop struct {
 	room chan struct{} // one for each that is under way; full, arrivals are dropped
 	do   func(ctx context.Context, a arrival) error

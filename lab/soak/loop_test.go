@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A server that stands still for a second holds up all who come in that second. Whoever
-// measures from when a request was sent, by clients that wait for each other, sees it once.
+// A server that stalls for a second delays all arrivals of that second. Clients that wait for each
+// other and measure from the time of sending see the stall once.
 func TestAStallIsSeenByAllWhoCameMeanwhile(t *testing.T) {
 	begin := time.Now().Add(50 * time.Millisecond)
 	stall, over := begin.Add(500*time.Millisecond), begin.Add(1500*time.Millisecond)

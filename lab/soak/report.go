@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// afterHarm says whether a moment is in a fault or its aftermath.
+// afterHarm reports whether a time is in a fault or its aftermath.
 func (c *course) afterHarm(at time.Duration) bool {
 	return slices.ContainsFunc(c.harms, func(h harm) bool { return at >= h.from-requestPatience && at < h.till+aftermath })
 }
@@ -80,7 +80,7 @@ func (c *course) works(out io.Writer) {
 	_ = table.Flush()
 }
 
-// harmed says what people saw of each fault.
+// harmed prints what users saw of each fault.
 func (c *course) harmed(out io.Writer) {
 	for _, h := range c.harms {
 		within := c.between(h.from-requestPatience, h.till+aftermath)
@@ -164,8 +164,8 @@ func (c *course) normalAfter(h harm, normal time.Duration) (failed, slow time.Du
 	return failed, slow
 }
 
-// warmTimes is when caches are warm: all but a minute after each time that they were empty,
-// at the begin, and when the cache Redis came back with nothing.
+// warmTimes returns the times with warm caches. It excludes the first minute, and the minute after
+// the cache Redis came back empty.
 func (c *course) warmTimes() (times [][2]time.Duration) {
 	cold := min(warmUp, c.o.Dur/4)
 	from := cold

@@ -21,7 +21,7 @@ var (
 
 const (
 	salePatience = time.Minute            // until the last order is stored
-	thinking     = time.Second            // before somebody pays
+	thinking     = time.Second            // before a buyer pays
 	saleLead     = 10 * time.Second       // that a sale is known before it opens
 	pollOrder    = 250 * time.Millisecond // of an order that is QUEUED
 )
@@ -30,15 +30,15 @@ const (
 type sale struct {
 	opens time.Duration // since the begin of the run
 	stock int
-	id    string // global; "" before it is made; mu guards it and what follows
+	id    string // global; "" before it is made; mu guards it and the fields below
 
 	mu      sync.Mutex
 	trouble error             // why it could not be made
-	told    map[string]string // orders that buyers were told of: global id → "", or PAID
+	told    map[string]string // orders that buyers received: global id → "", or PAID
 }
 
-// schedule makes sales known, each some seconds before it opens, until ctx ends. A merchant
-// who is refused tries again; a sale that cannot be made is one that does not add up.
+// schedule creates sales, each some seconds before it opens, until ctx ends. After a refusal the
+// merchant tries again. A sale that cannot be created counts as one that does not add up.
 func (c *crowd) schedule(ctx context.Context, begin time.Time) error {
 	for i, s := range c.sales {
 		wait := time.Until(begin.Add(s.opens - saleLead))
@@ -95,7 +95,7 @@ func (s *sale) known() string {
 	return s.id
 }
 
-// lookAtSale is somebody on the page of the newest sale, or of none yet.
+// lookAtSale visits the page of the newest sale, if there is one.
 func (c *crowd) lookAtSale(ctx context.Context, v *visit) error {
 	id := ""
 	for _, s := range c.sales {
@@ -125,7 +125,7 @@ func (c *crowd) order(ctx context.Context, v *visit) error {
 	if id == "" {
 		return failure{"NO_SALE", "it could not be made"}
 	}
-	// In a race everybody is somebody else: the same few do not come to a sale.
+	// In a race each arrival is another user: users do not come to a sale repeatedly.
 	who := c.people[2+v.rnd.IntN(len(c.people)-2)]
 	var got struct {
 		OrderVoucher struct {
@@ -140,7 +140,7 @@ func (c *crowd) order(ctx context.Context, v *visit) error {
 		switch codeOf(err) {
 		case "OUT_OF_STOCK", "ALREADY_ORDERED":
 			return nil
-		case "SALE_NOT_STARTED": // the tap of somebody whose clock is early
+		case "SALE_NOT_STARTED": // the user's clock is early
 			return nil
 		}
 		return err
@@ -173,7 +173,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // says what it was
+			return ctx.Err() //nolint:wrapcheck // it names the operation
 		case <-time.After(pollOrder):
 		}
 		var got struct{ Order *struct{ Status string } }
@@ -187,7 +187,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 		status = got.Order.Status
 	}
 	if status == "FAILED" {
-		return nil // its buyer was told so; the check counts them
+		return nil // its buyer received this; the check counts them
 	}
 	var got struct {
 		PayOrder struct {
@@ -215,7 +215,7 @@ type tally struct {
 	wrong                            []string
 }
 
-// settled waits until a sale adds up, and says what does not.
+// settled waits until a sale adds up, and returns its differences.
 func (s *sale) settled(ctx context.Context, db *sqldb.SQL, api *client) (t tally, err error) {
 	id := s.known()
 	if id == "" {
@@ -227,7 +227,7 @@ func (s *sale) settled(ctx context.Context, db *sqldb.SQL, api *client) (t tally
 		}
 		select {
 		case <-ctx.Done():
-			return t, ctx.Err() //nolint:wrapcheck // says what it was
+			return t, ctx.Err() //nolint:wrapcheck // it names the operation
 		case <-time.After(time.Second):
 		}
 	}

@@ -1,6 +1,6 @@
-// Package soak runs a mixed load, as people make it, on two whole servers for minutes, and
-// says whether they bear it: are the answers right and soon, do the caches have what is
-// asked for, does memory level off, and what do people see of a Redis that restarts.
+// Package soak runs a realistic mixed load on two whole servers for minutes. It checks that
+// responses are correct and fast, caches hit, memory levels off, and users see little of a Redis
+// restart.
 package soak
 
 import (
@@ -30,7 +30,7 @@ const (
 	settleTime = 2 * time.Minute  // until all that was begun has ended
 )
 
-// Options say what [Run] does. Again, Documents and Dir are required.
+// Options configures [Run]. Again, Documents and Dir are required.
 type Options struct {
 	Again     func(args ...string) *exec.Cmd // a process of this program: soak, or tandian with its command line
 	Documents map[string]string              // the app's, by hash
@@ -144,7 +144,7 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 	}
 	fmt.Fprintf(o.Progress, "soak: %d works in %v\n", len(schedule), o.Dur)
 	begin := time.Now().Add(time.Second)
-	// What comes of an order goes on after its own work.
+	// The steps after an order continue after its own work.
 	var later sync.WaitGroup
 	crowd.after = func(ctx context.Context, wait time.Duration, w *work, do func(context.Context) error) {
 		intended := time.Since(begin) + wait
@@ -177,7 +177,7 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 	}
 	sockets.Wait()
 	c.samples, c.series, c.missed = l.samples, watch.series, watch.missed
-	return c, ctx.Err() //nolint:wrapcheck // says what it was
+	return c, ctx.Err() //nolint:wrapcheck // it names the operation
 }
 
 // sales are those of a run, one of them in the fault.
@@ -193,7 +193,7 @@ func sales(o Options) []*sale {
 	return all
 }
 
-// plan is all who come.
+// plan returns all arrivals.
 func plan(o Options, sales []*sale) []arrival {
 	all := draw(works(), o.Rate, o.Dur, o.Seed)
 	buy := buying()

@@ -30,8 +30,8 @@ const (
 	somewhat = 5000 // places that people look around from
 )
 
-// A stage is stores and servers of a run alone, as in production: a Redis for state that
-// keeps what it is told, one for caches that keeps nothing, a Postgres that is durable.
+// A stage holds stores and servers for one run, as in production: a durable Redis for state, one
+// without persistence for caches, and a durable Postgres.
 type stage struct {
 	pg           *subprocess.Postgres
 	state, cache *subprocess.Redis
@@ -42,7 +42,7 @@ type stage struct {
 	closers      []func()
 }
 
-// Addr is what a server process answers: where it listens, HOST:PORT.
+// Addr is the answer of a server process: its listen address, HOST:PORT.
 type Addr string
 
 // Process is one of the servers: start starts it and returns where it listens. It ends
@@ -63,7 +63,7 @@ func (s *stage) close() {
 	}
 }
 
-// openStores opens all but the servers.
+// openStores opens all stores.
 func (s *stage) openStores(ctx context.Context) (err error) {
 	if s.pg, err = subprocess.StartPostgres(ctx, "-c", "wal_level=logical"); err != nil {
 		return err

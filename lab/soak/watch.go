@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Gauges that are to level off, of each server. Their slack is what may be added on top of
-// a tenth: what one more batch, or one collection less, takes. Pools of Redis grow at each
-// crowd and shrink after half an hour, so one of them may have filled up meanwhile.
+// Gauges that must level off, of each server. The slack is the allowed growth in addition to a
+// tenth: one more batch, or one collection less. Pools of Redis grow at each crowd and shrink after
+// half an hour, so one of them may have filled up meanwhile.
 type gauge struct {
 	name, unit string
 	slack      float64
@@ -82,7 +82,7 @@ func (m metrics) byLabel(name, label string) map[string]float64 {
 	return out
 }
 
-// reads is what caches were asked for, and what of it they had.
+// reads counts cache reads and hits.
 type reads struct{ hits, all float64 }
 
 func (r reads) ratio() float64 {
@@ -214,7 +214,7 @@ func hitRatio(series [][]moment, times ...[2]time.Duration) map[string]reads {
 	return out
 }
 
-// A level says whether something levels off.
+// A level shows whether a gauge levels off.
 type level struct {
 	middle, last, most float64
 	off                bool // it does

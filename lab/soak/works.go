@@ -17,15 +17,15 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// A work is what somebody comes for: a screen, or a tap on one, with all requests that the
-// app makes for it. Its latency is that of all of them.
+// A work is a user action: opening a screen, or a tap on one, with all requests that the app makes
+// for it. Its latency is that of all of them.
 type work struct {
 	name   string
 	weight int // of all weights
 	do     func(c *crowd, ctx context.Context, v *visit) error
 }
 
-// A visit is one arrival of somebody.
+// A visit is one arrival of a user.
 type visit struct {
 	rnd  *mathrand.Rand
 	who  person
@@ -33,7 +33,7 @@ type visit struct {
 	n    int
 }
 
-// works are all of them. Ten look for one who writes.
+// works returns all works. There are ten readers per writer.
 func works() []*work {
 	return []*work{
 		{"home", 80, (*crowd).home},
@@ -57,10 +57,10 @@ func works() []*work {
 // buying is the work of a race.
 func buying() *work { return &work{"order in a sale", 0, (*crowd).order} }
 
-// paying is what a buyer does a moment later.
+// paying is the work of a buyer a moment later.
 func paying() *work { return &work{"pay", 0, nil} }
 
-// How unevenly things are asked for: as in Zipf's law. And who is there.
+// Shapes of the Zipf distributions of requests, and the population.
 const (
 	zipfS, zipfThings = 1.1, 1
 	freshNotes        = 200 // newest notes, which a third of the readers want
@@ -103,7 +103,7 @@ func (s span) pick(rnd *mathrand.Rand) string {
 // spread is a permutation of 0 to n-1 for most n: neighbours in rank are none in number.
 func spread(rank, n uint64) uint64 { return (rank*2_654_435_761 + 12_345) % n }
 
-// visit is who comes with an arrival.
+// visit returns the visitor of an arrival.
 func (c *crowd) visit(a arrival) *visit {
 	rnd := mathrand.New(mathrand.NewPCG(c.seed, uint64(1_000_000+a.n))) //nolint:gosec // a load is no secret
 	return &visit{rnd: rnd, who: c.someone(rnd, a.n), sale: a.sale, n: a.n}
@@ -117,13 +117,13 @@ func (c *crowd) someone(rnd *mathrand.Rand, n int) person {
 	return c.people[2+spread(uint64(i)%all, all)] //nolint:gosec // it is positive
 }
 
-// famous is an author whom many follow, mostly.
+// famous returns an author, usually with many followers.
 func (c *crowd) famous(rnd *mathrand.Rand) person {
 	all := uint64(len(c.people) - 2) //nolint:gosec // checked at the start
 	return c.people[2+spread(mathrand.NewZipf(rnd, zipfS, zipfThings, all-1).Uint64(), all)]
 }
 
-// reader is somebody who only looks: half of them have no session.
+// reader returns a reader: half of them have no session.
 func (v *visit) reader() person {
 	who := v.who
 	if v.rnd.IntN(2) == 0 {
@@ -157,7 +157,7 @@ func together(ctx context.Context, requests ...func(context.Context) error) erro
 	for _, r := range requests {
 		group.Go(func() error { return r(ctx) })
 	}
-	return group.Wait() //nolint:wrapcheck // says what it was
+	return group.Wait() //nolint:wrapcheck // it names the operation
 }
 
 func (c *crowd) shopList(who person, filter, near vars) func(context.Context) error {
@@ -214,7 +214,7 @@ func (c *crowd) browse(ctx context.Context, v *visit) error {
 	return c.shopList(v.reader(), vars{"typeId": c.types[v.rnd.IntN(len(c.types))]}, nil)(ctx)
 }
 
-// place is where somebody is: within a few streets of a shop that is theirs.
+// place returns a user's location: within a few streets of a shop of their own.
 func (c *crowd) place(v *visit) vars {
 	at := c.places[spread(uint64(v.who.n), uint64(len(c.places)))] //nolint:gosec // it is positive
 	return vars{"lat": at[0] + v.rnd.NormFloat64()*0.003, "lng": at[1] + v.rnd.NormFloat64()*0.003, "radius": 5000}
@@ -249,7 +249,7 @@ func (c *crowd) shop(ctx context.Context, v *visit) error {
 
 func (c *crowd) hot(ctx context.Context, v *visit) error { return c.hotList(v.reader())(ctx) }
 
-// wanted is a note that somebody reads: one of the newest, or one that all want.
+// wanted returns a note to read: one of the newest, or a popular one.
 func (c *crowd) wanted(rnd *mathrand.Rand) string {
 	if rnd.IntN(3) == 0 {
 		c.mu.Lock()
@@ -457,7 +457,7 @@ func (c *crowd) signIn(ctx context.Context, v *visit) error {
 	case <-time.After(requestPatience):
 		return failure{"NO_CODE", "no login code came"}
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // says what it was
+		return ctx.Err() //nolint:wrapcheck // it names the operation
 	}
 	var in struct {
 		Login struct {

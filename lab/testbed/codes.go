@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
-// Codes is who brings login codes to phones: the servers post them here.
+// Codes receives the login codes that servers post to it.
 type Codes struct {
 	URL, Secret string
 	server      *http.Server
@@ -22,7 +22,7 @@ type Codes struct {
 	waiting map[string]chan string // by phone
 }
 
-// ServeCodes serves the webhook on a free port; what it is told is signed with secret.
+// ServeCodes serves the webhook on a free port. Requests must be signed with secret.
 func ServeCodes(ctx context.Context, secret string) (*Codes, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func ServeCodes(ctx context.Context, secret string) (*Codes, error) {
 	return c, nil
 }
 
-// Close ends it.
+// Close stops the server.
 func (c *Codes) Close() error {
 	if err := c.server.Close(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -42,7 +42,7 @@ func (c *Codes) Close() error {
 	return nil
 }
 
-// Expect is where the next code of a phone comes.
+// Expect returns a channel with the next code of a phone.
 func (c *Codes) Expect(phone string) <-chan string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // answerPatience bounds one request; a server that hangs must not hang the load.
 const answerPatience = 20 * time.Second
 
-// A Conn is one connection to a server, made when it is needed. It is as lean as it can
-// be, for it shares the machine with what is measured. It is for one goroutine.
+// A Conn is one connection to a server, opened on first use. It is minimal, because it shares the
+// machine with the measured server. It is for one goroutine.
 type Conn struct {
 	Addr   string // of the server
 	Status int    // HTTP status of the last answer
@@ -26,7 +26,7 @@ type Conn struct {
 	body []byte
 }
 
-// Close ends it, until it is needed again.
+// Close closes the connection. The next request opens it again.
 func (c *Conn) Close() {
 	if c.conn != nil {
 		_ = c.conn.Close() // nothing is under way
@@ -34,7 +34,7 @@ func (c *Conn) Close() {
 	}
 }
 
-// Ask sends a request and returns the body of its answer, good until the next one.
+// Ask sends a request and returns the body of the response, valid until the next request.
 func (c *Conn) Ask(ctx context.Context, request []byte) (body []byte, err error) {
 	if c.conn == nil {
 		if c.conn, err = (&net.Dialer{Timeout: answerPatience}).DialContext(ctx, "tcp", c.Addr); err != nil {
@@ -61,7 +61,7 @@ var (
 	errNoStatus   = errors.New("an answer without a status")
 )
 
-// read reads one answer of a known length, as all of ours are.
+// read reads one response with a Content-Length, as all responses of the server have.
 func (c *Conn) read() error {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// StoresCPU is what Redis and PostgreSQL have had of the processors so far. That of
-// PostgreSQL is 0 where there is no /proc.
+// StoresCPU holds the CPU time of Redis and PostgreSQL so far. That of PostgreSQL is 0 without
+// /proc.
 type StoresCPU struct{ Redis, Postgres time.Duration }
 
-// Since is what they have had since before.
+// Since returns the CPU time since before.
 func (c StoresCPU) Since(before StoresCPU) StoresCPU {
 	return StoresCPU{c.Redis - before.Redis, c.Postgres - before.Postgres}
 }
 
 var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// CPUOfStores asks both.
+// CPUOfStores reads the CPU time of both stores.
 func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *sqldb.SQL) (c StoresCPU, err error) {
 	if c.Redis, err = usedByRedis(ctx, rdb); err != nil {
 		return c, err
@@ -41,7 +41,7 @@ func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *sqldb.SQL) 
 	return c, nil
 }
 
-// usedByRedis is what a Redis has had of the processors.
+// usedByRedis returns the CPU time of a Redis.
 func usedByRedis(ctx context.Context, rdb redis.UniversalClient) (used time.Duration, err error) {
 	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
@@ -60,7 +60,7 @@ func usedByRedis(ctx context.Context, rdb redis.UniversalClient) (used time.Dura
 // clockTick is the unit of /proc.
 const clockTick = 10 * time.Millisecond
 
-// stat is what /proc says of a process.
+// stat holds fields of /proc/PID/stat.
 type stat struct {
 	parent   string
 	own, all time.Duration // with its children that are over
@@ -90,7 +90,7 @@ func statOf(pid string) (s stat, ok bool) {
 	return s, true
 }
 
-// familyCPU is what a process and its children have had of the processors.
+// familyCPU returns the CPU time of a process and its children.
 func familyCPU(pid string) time.Duration {
 	s, _ := statOf(pid)
 	total := s.all

@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// A Setting is what a server process serves.
+// A Setting configures a server process.
 type Setting struct {
 	Bare int // bytes of each answer of a bare handler; 0 is the whole server
 
@@ -31,14 +31,14 @@ type Setting struct {
 	Run                   []string      // what the server does, as its flag says; empty is all
 }
 
-// A Question is what a server process is to say or do.
+// A Question requests figures or an action of a server process.
 type Question struct {
 	CPUProfile   string // a file to write until Profiled; "" is none
 	AllocProfile string // a file to write now
 	Profiled     bool
 }
 
-// An Answer is how a server process does, so far.
+// An Answer holds the figures of a server process so far.
 type Answer struct {
 	Addr    string
 	CPU     time.Duration // user and system
@@ -46,8 +46,8 @@ type Answer struct {
 	Err     string
 }
 
-// Process is a server process of a measurement. start starts the whole server and
-// returns its address.
+// Process runs a server process of a measurement. start starts the whole server and returns its
+// address.
 func Process(ctx context.Context, in io.Reader, out io.Writer, start func(context.Context, Setting) (addr string, err error)) error {
 	return subprocess.Serve(in, out, func(s Setting) (func(Question) Answer, error) {
 		if s.Bare > 0 {
@@ -127,13 +127,13 @@ func (p *profiler) do(q Question) error {
 	return nil
 }
 
-// A Server is such a process.
+// A Server is a server process.
 type Server struct {
 	process *subprocess.Process[Question, Answer]
 	Addr    string // HOST:PORT
 }
 
-// Start starts one, which Kill ends.
+// Start starts a server process. Kill ends it.
 func Start(ctx context.Context, again func() *exec.Cmd, s Setting) (*Server, error) {
 	cmd := again()
 	p, err := subprocess.StartProcess[Question, Answer](cmd, s)
@@ -148,7 +148,7 @@ func Start(ctx context.Context, again func() *exec.Cmd, s Setting) (*Server, err
 	return &Server{p, a.Addr}, nil
 }
 
-// Ask asks it, within [subprocess.Patience].
+// Ask sends a question, and waits at most [subprocess.Patience] for the answer.
 func (s *Server) Ask(ctx context.Context, q Question) (Answer, error) { return ask(ctx, s.process, q) }
 
 func ask(ctx context.Context, p *subprocess.Process[Question, Answer], q Question) (Answer, error) {
@@ -161,5 +161,5 @@ func ask(ctx context.Context, p *subprocess.Process[Question, Answer], q Questio
 	return a, err
 }
 
-// Kill ends it.
+// Kill ends the process.
 func (s *Server) Kill() { s.process.Kill() }

@@ -21,9 +21,9 @@ const (
 	ceilingPipeline = 16
 )
 
-// RedisCeiling measures what a Redis does by itself, asked by many callers of this process:
-// nothing that asks it once for each request is faster. Its keys begin with prefix, and are
-// deleted.
+// RedisCeiling measures the rate of a Redis alone, with many callers in this process. A server that
+// sends one command per request cannot be faster. RedisCeiling deletes its keys, which begin with
+// prefix.
 func RedisCeiling(ctx context.Context, rdb redis.UniversalClient, prefix string, dur time.Duration) ([]harness.Row, error) {
 	keys := []string{prefix + ":{ceiling}:stock", prefix + ":{ceiling}:buyers"}
 	value := make([]byte, 400) // of a shop

@@ -12,13 +12,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Town is what `tandian seed` makes for a measurement.
+// A Town holds the sizes for `tandian seed`.
 type Town struct {
 	Users, Shops, Notes, Follows int
 	Seed                         uint64
 }
 
-// Arguments are those of the command, which writes the sessions of its people to a file.
+// Arguments returns the arguments of the command, which writes sessions of its users to a file.
 func (t Town) Arguments(sessions string) []string {
 	return []string{
 		"seed", "--users", strconv.Itoa(t.Users), "--shops", strconv.Itoa(t.Shops), "--notes", strconv.Itoa(t.Notes),
@@ -26,7 +26,7 @@ func (t Town) Arguments(sessions string) []string {
 	}
 }
 
-// A Session is one of a town's people.
+// A Session is the session of a user of a town.
 type Session struct{ ID, Role, Token string }
 
 // ReadSessions reads the file that `tandian seed --tokens` writes.
@@ -46,10 +46,10 @@ func ReadSessions(path string) (all []Session, err error) {
 	return all, nil
 }
 
-// Address is one of a private network for each n, as a proxy would tell it.
+// Address returns a private network address for each n, as in the header of a proxy.
 func Address(n int) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255) }
 
-// Settle has PostgreSQL do what it would do while something is measured.
+// Settle runs the maintenance that PostgreSQL would otherwise run during a measurement.
 func Settle(ctx context.Context, db *sqldb.SQL) error {
 	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
 		if _, err := db.ExecContext(ctx, settle); err != nil {
@@ -59,7 +59,7 @@ func Settle(ctx context.Context, db *sqldb.SQL) error {
 	return nil
 }
 
-// Environment is that of this process without the settings of a server in it.
+// Environment returns the environment of this process without settings of a server.
 func Environment() (env []string) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")

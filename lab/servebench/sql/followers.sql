@@ -1,6 +1,6 @@
--- followers: the users that follow a user.
+-- followers: read the followers of a user.
 --
--- $1  the user
+-- $1  user
 --
 -- returns  user
 SELECT follower_id

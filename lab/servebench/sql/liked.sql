@@ -1,4 +1,4 @@
--- liked: the likes of a range of notes.
+-- liked: read the likes of a range of notes.
 --
 -- $1, $2  first and last note
 --

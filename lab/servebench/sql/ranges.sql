@@ -1,6 +1,6 @@
--- ranges: the ids of the users, and those of the first notes, which must follow each other.
+-- ranges: read the ids of the users and those of the first notes, which must be consecutive.
 --
--- $1  most notes
+-- $1  maximum number of notes
 --
 -- returns  first user, last user, count of users, first note, last note, count of notes
 SELECT u.first, u.last, u.total, n.first, n.last, n.total

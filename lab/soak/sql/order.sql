@@ -1,6 +1,6 @@
--- order: what became of an order that a buyer was told of.
+-- order: read an order that a buyer received.
 --
--- $1  its number
+-- $1  order number
 --
 -- returns  voucher, status
 SELECT voucher_id, status FROM orders WHERE id = $1
