@@ -136,7 +136,7 @@ type gate struct {
 	stopped chan *held
 }
 
-// held is somebody at a gate.
+// held is a caller at a gate.
 type held struct{ gone chan struct{} }
 
 func (h *held) release() { close(h.gone) }
@@ -171,7 +171,7 @@ func (g *gate) pass(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// next waits for somebody at the gate, and returns nil if nobody comes.
+// next waits for a caller at the gate, and returns nil if none comes.
 func (g *gate) next(ctx context.Context, within time.Duration) *held {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -183,7 +183,7 @@ func (g *gate) next(ctx context.Context, within time.Duration) *held {
 	}
 }
 
-// answer is what a read in the background brought.
+// answer is the result of a read in the background.
 type answer struct {
 	value string
 	err   error
@@ -198,7 +198,7 @@ func readLater(ctx context.Context, s Scheme, key string) <-chan answer {
 	return done
 }
 
-// soon waits a moment for an answer, and says whether it came.
+// soon waits a moment for an answer, and reports whether it came.
 func soon(ctx context.Context, from <-chan answer, a *answer) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -285,7 +285,7 @@ func staleStoreOfTwo(ctx context.Context, l *lab) error {
 		first.release()
 	}
 	var old answer
-	ended := soon(ctx, reading, &old) // not if it hears of the write and waits for the second load
+	ended := soon(ctx, reading, &old) // not if it receives the invalidation and waits for the second load
 	if err := settle(ctx, s.p1); err != nil {
 		return err
 	}
@@ -469,8 +469,8 @@ func (l *lab) standing(ctx context.Context, s *stage) (map[string]time.Duration,
 	return l.lives(ctx, s.prefix, nil)
 }
 
-// lives are the keys under a prefix, without some, and how long each still has;
-// below 0 is for ever.
+// lives returns the keys under a prefix, without some, and their remaining time to live; below 0
+// means forever.
 func (l *lab) lives(ctx context.Context, prefix string, without map[string]time.Duration) (map[string]time.Duration, error) {
 	found := make(map[string]time.Duration)
 	it := l.rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
@@ -512,7 +512,7 @@ func life(ctx context.Context, l *lab) error {
 		shortest := slices.Min(append(slices.Collect(maps.Values(lives)), longest))
 		switch {
 		case shortest < 0:
-			return fmt.Errorf("a life of %v became for ever", ttl)
+			return fmt.Errorf("TTL %v became unlimited", ttl)
 		case longest > ttl:
 			return fmt.Errorf("a life of %v became %v", ttl, longest.Round(time.Second))
 		case longest < ttl/2:

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// aside is cache-aside, the field's default, "database first": a reader that
-// misses loads and sets; a writer commits and deletes.
+// aside is cache-aside, the usual default, "database first": a reader that misses loads and sets; a
+// writer commits and deletes.
 //
-// Right: simple, and a crash costs at most a TTL. Wrong: a load that began
-// before the write may set after the delete, and the old row stays for the
-// whole TTL (A1). With singleflight one process loads once, but a reader can
-// join a load from before the write (A3), and the first reader's cancellation
-// is everybody's.
+// Right: simple, and a crash costs at most a TTL. Wrong: a load that began before the write may set
+// after the delete, and the old row stays for the whole TTL (A1). With singleflight one process
+// loads once, but a reader can join a load from before the write (A3), and the first reader's
+// cancellation affects all of them.
 type aside struct {
 	Process
 	single bool
@@ -49,7 +48,7 @@ func (s *aside) Write(ctx context.Context, key string) (int64, error) {
 
 func (*aside) Close() error { return nil }
 
-// get, set, fill and drop are what the schemes of this package are made of.
+// get, set, fill and drop are the building blocks of the schemes of this package.
 
 // get looks into Redis.
 func (p Process) get(ctx context.Context, key string) (value string, ok bool, err error) {

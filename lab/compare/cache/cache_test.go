@@ -56,8 +56,8 @@ func mustRace(t *testing.T, name, url string, during time.Duration, seed uint64)
 	return got
 }
 
-// TestTheWrongSchemesAreSeenToBeWrong is what makes a 0 of this harness worth
-// something. How soon a scheme is caught depends on the machine, so it has time.
+// TestTheWrongSchemesAreSeenToBeWrong makes a 0 of this harness meaningful. The time until a scheme
+// fails depends on the machine, so the limit is generous.
 func TestTheWrongSchemesAreSeenToBeWrong(t *testing.T) {
 	url, s := testkit.Redis(t), seed(t)
 	for _, name := range []string{
@@ -160,7 +160,7 @@ func TestALockWithoutAnOwnerLetsTwoLoad(t *testing.T) {
 	url := testkit.Redis(t)
 	tests := []struct {
 		name string
-		want bool // a third reader loads beside the second
+		want bool // a third reader loads in parallel with the second
 	}{
 		{"mutex rebuild, SETNX and sleep", false},
 		{"mutex rebuild, no owner check", true},

@@ -21,7 +21,7 @@ const (
 	costTTL     = time.Hour
 )
 
-// CostResult is what one hit of one variant costs.
+// CostResult is the cost of one hit of one variant.
 type CostResult struct {
 	Name    string
 	PerSec  float64 // hits of 32 goroutines, median of the rounds
@@ -31,16 +31,15 @@ type CostResult struct {
 	AllocBy float64 // bytes
 }
 
-// Hit measures what reading a row that is in Redis costs, beside a bare GET by
-// the same client. The variants take turns, each for a part of every round, so
-// that a machine that slows down slows all of them.
+// Hit measures reading a row that is in Redis, relative to a bare GET by the same client. The
+// variants take turns, each for a part of every round, so that a slower machine slows all of them.
 func Hit(ctx context.Context, vs []Variant, url, prefix string, turn time.Duration) ([]CostResult, error) {
 	bare := Variant{Name: "raw GET", New: func(p Process) (Scheme, error) { return &rawGet{aside{Process: p}}, nil }}
 	return cost(ctx, append([]Variant{bare}, vs...), url, prefix, turn)
 }
 
-// Local measures what reading a row that is in the process's own memory costs,
-// beside otter alone, which has to be the first variant.
+// Local measures reading a row that is in the memory of the process, relative to otter alone, which
+// must be the first variant.
 func Local(ctx context.Context, vs []Variant, url, prefix string, turn time.Duration) ([]CostResult, error) {
 	return cost(ctx, vs, url, prefix, turn)
 }
@@ -85,7 +84,7 @@ func cost(ctx context.Context, vs []Variant, url, prefix string, turn time.Durat
 	rate, alone := make([][]float64, len(vs)), make([][]float64, len(vs))
 	for round := range costRounds + 1 {
 		for turns := range fleets {
-			i := (turns + round) % len(fleets) // nobody is always behind the same one
+			i := (turns + round) % len(fleets) // no variant always follows the same one
 			f := fleets[i]
 			many, err := hitMany(ctx, f.schemes[0], costReaders, turn)
 			one, errOne := hitMany(ctx, f.schemes[0], 1, turn/2)

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrAbsent says that there is no such row, or that a cache claims so.
-var ErrAbsent = errors.New("there is no such row")
+var ErrAbsent = errors.New("row not found")
 
 // Row is one state of a row. Its versions count up from 1.
 type Row struct {
@@ -62,7 +62,7 @@ func (d *DB) Put(key, value string) {
 	s.now, s.there = Row{key, s.last, value}, true
 }
 
-// state is for those who hold mu.
+// state returns the state of a row. The caller holds mu.
 func (d *DB) state(key string) *rowState {
 	if d.rows[key] == nil {
 		d.rows[key] = new(rowState)

@@ -1,13 +1,11 @@
-// Package cache sets the ways in which the field keeps rows in Redis beside the
-// one of Tandian, under one harness: schemes of a few lines as they are taught,
-// right ones and wrong ones, and libraries.
+// Package cache compares common ways to cache rows in Redis with Tandian's, under one harness:
+// libraries, and commonly taught schemes of a few lines, correct and wrong.
 //
-// A [Scheme] is one process of such a way. Four programs ask all of them the
-// same questions: [Race] counts stale reads under random reads and writes,
-// [Hot] what happens when a key that everybody reads expires, [Hit] and [Local]
-// what a hit costs, and [Anomalies] forces single interleavings and says which
-// scheme survives them.
+// A [Scheme] is one process of such a way. Four programs test all of them: [Race] counts stale
+// reads under random reads and writes, [Hot] measures the expiry of a key with many readers, [Hit]
+// and [Local] measure the cost of a hit, and [Anomalies] forces single interleavings and reports
+// which schemes survive.
 //
-// The harness has to be believed before its figures are: its tests assert that
-// the schemes which are known to be wrong are seen to be wrong.
+// The tests make the figures of the harness credible: they assert that the known wrong schemes
+// fail.
 package cache

@@ -10,13 +10,12 @@ import (
 // loads of [Race] take 3 ms at most.
 const secondDelete = 20 * time.Millisecond
 
-// doubleDelete is the delayed double delete: delete, write the row, and delete
-// once more a moment later, in the background.
+// doubleDelete is the delayed double delete: delete, write the row, and delete again a moment
+// later, in the background.
 //
-// Right: what a load put back in between does not stay for the TTL. Wrong: it
-// is served until the second delete comes, and a load that takes longer than
-// the delay, or a process that ends before it, leaves it there all the same
-// (A1). Every write makes two misses.
+// Right: a row that a load put back in between does not stay for the TTL. Wrong: it is served until
+// the second delete, and a load that takes longer than the delay, or a process that ends before it,
+// leaves it there anyway (A1). Every write causes two misses.
 type doubleDelete struct {
 	aside
 	later sync.WaitGroup
@@ -38,7 +37,7 @@ func (s *doubleDelete) Write(ctx context.Context, key string) (int64, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		time.Sleep(secondDelete)
-		_ = s.drop(ctx, key) // nobody repeats it: that is the scheme
+		_ = s.drop(ctx, key) // without a retry: that is the scheme
 	})
 	return r.Version, nil
 }

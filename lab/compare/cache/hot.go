@@ -22,7 +22,7 @@ const (
 	hotApart     = 300 * time.Millisecond // loads further apart than this are of two expiries
 )
 
-// HotResult is what [Hot] saw of one scheme.
+// HotResult holds the observations of [Hot] for one scheme.
 type HotResult struct {
 	Expiries int
 	Loads    int

@@ -9,9 +9,9 @@ import (
 	"github.com/dtm-labs/rockscache"
 )
 
-// rocksCache is dtm-labs/rockscache v0.1.1: a hash with value, lock and owner.
-// A delete only tags; weak mode serves the tagged value until one reader has
-// loaded, strong mode makes everybody wait.
+// rocksCache is dtm-labs/rockscache v0.1.1: a hash with value, lock and owner. A delete only tags
+// the value. Weak mode serves the tagged value until one reader has loaded; in strong mode all
+// readers wait.
 type rocksCache struct {
 	Process
 	client *rockscache.Client

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// logical is the pure logical expiry: a record that never expires in Redis has
-// its expiry inside. A reader who finds it over serves it, and one of them
-// rebuilds it in the background under a lock. Rows are put there beforehand; a
-// writer does nothing, the next rebuild will see the new row.
+// logical is the pure logical expiry: a record that never expires in Redis contains its expiry. A
+// reader that finds it expired serves it, and one of them rebuilds it in the background under a
+// lock. Rows are put there beforehand. A writer does nothing; the next rebuild reads the new row.
 //
-// Right: nobody ever waits. Wrong: a key that nobody warmed, or that Redis
-// lost, reads as "there is no such row" for ever (A20); every write stays unseen
-// until the expiry; a database that fails leaves the old value without end.
+// Right: no reader ever waits. Wrong: a key that was not warmed, or that Redis lost, reads as
+// absent forever (A20). Every write stays unseen until the expiry. A failing database leaves the
+// old value without end.
 type logical struct {
 	mutex
 	later sync.WaitGroup

@@ -21,14 +21,14 @@ const (
 	lockPause = 50 * time.Millisecond // what the field sleeps between two tries
 )
 
-// mutex is the rebuild under a lock ("mutex against cache breakdown"): a reader
-// that misses takes a lock with SET NX, loads, sets and unlocks; the others
-// sleep and look again. A writer commits and deletes.
+// mutex is the rebuild under a lock ("mutex against cache breakdown"): a reader that misses takes a
+// lock with SET NX, loads, sets and unlocks; the others sleep and read again. A writer commits and
+// deletes.
 //
-// Right: one load over all processes. Wrong: the delete does not know of the
-// lock, so the load under it may put the old row back (A1); everybody waits for
-// the load, and then for the rest of a sleep. Without the owner check a process
-// whose lock had expired deletes its successor's, and two load at once.
+// Right: one load over all processes. Wrong: the delete does not know of the lock, so the load
+// under it may put the old row back (A1). All readers wait for the load, and then for the rest of a
+// sleep. Without the owner check a process with an expired lock deletes its successor's, and two
+// load at once.
 type mutex struct {
 	Process
 	owned  bool
@@ -65,7 +65,7 @@ func (s *mutex) rebuild(ctx context.Context, key, token string) (v string, err e
 			err = failed
 		}
 	}()
-	v, ok, err := s.get(ctx, key) // somebody may have set it before we had the lock
+	v, ok, err := s.get(ctx, key) // another reader may have set it before we had the lock
 	if ok || err != nil {
 		return v, err
 	}

@@ -81,12 +81,12 @@ func (s *stamped) setNewer(ctx context.Context, r Row) (err error) {
 	}
 }
 
-// queued is the second answer: nobody sets but one consumer of a queue, so that
-// there are no concurrent sets.
+// queued is the second answer: only one consumer of a queue sets, so that there are no concurrent
+// sets.
 //
-// Right: no lock. Wrong: the queue keeps the order of arrival, which is not
-// that of the commits (A25), unless the database's log feeds it; a write has
-// returned before readers see it; one process has to live.
+// Right: no lock. Wrong: the queue preserves the order of arrival, which is not that of the commits
+// (A25), unless the database's log feeds it. A write returns before readers see it. One process
+// must be alive.
 type queued struct {
 	Process
 	stop context.CancelFunc
@@ -137,8 +137,8 @@ func (s *queued) send(ctx context.Context, r Row) error {
 	return nil
 }
 
-// consume sets what comes, in order of arrival. A message lies in a list of its
-// own while it is set, so that Settle can tell that nothing is under way.
+// consume sets messages in order of arrival. A message is in a list of its own while it is set, so
+// that Settle can detect pending work.
 func (s *queued) consume(ctx context.Context) {
 	defer close(s.done)
 	for ctx.Err() == nil {

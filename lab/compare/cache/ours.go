@@ -23,7 +23,7 @@ func ours() []Variant {
 	}
 }
 
-// kitCache is internal/kit/cache as the rooms use it.
+// kitCache is internal/kit/cache as the domain packages use it.
 type kitCache struct {
 	Process
 	hub   *kit.Client

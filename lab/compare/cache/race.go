@@ -26,7 +26,7 @@ const (
 	lostRead      = 500 * time.Millisecond // a wait that counts as one; no scheme means to wait as long
 )
 
-// RaceResult is what [Race] saw of one scheme.
+// RaceResult holds the observations of [Race] for one scheme.
 type RaceResult struct {
 	Reads, Writes, Loads int64
 	Stale                int64         // reads older than a write that had returned before they began
@@ -168,8 +168,8 @@ func (r *race) result() RaceResult {
 	return out
 }
 
-// add notes that the write of a version returned. The floor rises last, so that
-// whoever sees it finds its time.
+// add records that the write of a version returned. The floor rises last, so that its readers find
+// its time.
 func (h *history) add(version int64, at time.Duration) {
 	h.mu.Lock()
 	h.ended[version] = at

@@ -15,16 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Plan says what [Report] measures, and where.
+// Plan configures [Report].
 type Plan struct {
 	URL    string        // of one Redis
 	During time.Duration // of each scheme in the tables of stale reads and of the hot key
 	Seed   uint64        // of the random choices
 	Only   []string      // names of [Tables]; empty for all
-	Scheme string        // measures only variants with this in their name, and those that they are set beside
+	Scheme string        // measures only variants with this in their name, and their baselines
 }
 
-// Tables are what [Report] can print.
+// Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"anomalies", "stale", "hot", "hit", "local"} }
 
 // Report measures what the plan says and writes a table of each question to
@@ -87,7 +87,7 @@ type report struct {
 	used   int
 }
 
-// space is a prefix that nobody has used.
+// space returns an unused prefix.
 func (r *report) space() string {
 	r.used++
 	return fmt.Sprintf("%s%d:", r.prefix, r.used)

@@ -29,7 +29,7 @@ type Batch interface {
 	ReadMany(ctx context.Context, keys []string) (map[string]string, error)
 }
 
-// Warmer is a Scheme whose rows somebody has to put into the cache first.
+// Warmer is a Scheme whose rows must be put into the cache first.
 type Warmer interface {
 	Warm(ctx context.Context, key string) error
 }
@@ -51,8 +51,8 @@ type Variant struct {
 	New   func(p Process) (Scheme, error)
 }
 
-// Process is what one process of a scheme is given. The database is shared by
-// all, the Redis client is its own.
+// Process holds the dependencies of one process of a scheme. All processes share the database; the
+// Redis client is its own.
 type Process struct {
 	Redis  *redis.Client
 	URL    string // of the same Redis, for libraries with a client of their own

@@ -36,13 +36,12 @@ func (s *through) Write(ctx context.Context, key string) (int64, error) {
 // flushEvery is how long write-behind gathers.
 const flushEvery = 10 * time.Millisecond
 
-// behind is write-behind (write-back): the cache takes the write, and the row
-// follows a moment later.
+// behind is write-behind (write-back): the cache takes the write, and the row follows a moment
+// later.
 //
-// Right: the fastest write, and many writes of a row become one. Wrong: a write
-// that was acknowledged dies with the process or with Redis; what is evicted
-// before its flush reads as the old row; everybody else reads an old database;
-// over several processes nothing orders the copies (A25).
+// Right: the fastest write, and many writes of a row become one. Wrong: an acknowledged write dies
+// with the process or with Redis. An entry that is evicted before its flush reads as the old row.
+// All other programs read an old database. Over several processes nothing orders the copies (A25).
 type behind struct {
 	aside
 	mu    sync.Mutex

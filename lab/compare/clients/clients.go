@@ -1,4 +1,4 @@
-// Package clients says how comparisons open the servers that they measure.
+// Package clients opens the servers that comparisons measure.
 package clients
 
 import (
@@ -22,7 +22,7 @@ func Redis(url string, patience time.Duration) (*redis.Options, error) {
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
 	o.MaxRetries = -1
-	o.PoolSize = 64 // nobody waits for a connection
+	o.PoolSize = 64 // no caller waits for a connection
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o, nil
 }

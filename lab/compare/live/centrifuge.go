@@ -39,7 +39,7 @@ func centrifugeNode(redisURL string) (*centrifuge.Node, error) {
 	return node, nil
 }
 
-// centrifugeServer tells everybody of one channel, in the JSON protocol, with the small
+// centrifugeServer subscribes all clients to one channel, in the JSON protocol, with the small
 // buffers that its documentation recommends for many connections.
 func centrifugeServer(recovery bool) func(context.Context, string) (http.Handler, error) {
 	return func(_ context.Context, redisURL string) (http.Handler, error) {
@@ -66,7 +66,7 @@ func centrifugeServer(recovery bool) func(context.Context, string) (http.Handler
 	}
 }
 
-// centrifugeAuthor publishes from an instance that nobody is connected to.
+// centrifugeAuthor publishes from an instance without connections.
 func centrifugeAuthor(recovery bool) func(context.Context, string) (func(context.Context, []byte) error, error) {
 	return func(_ context.Context, redisURL string) (func(context.Context, []byte) error, error) {
 		node, err := centrifugeNode(redisURL)

@@ -2,7 +2,7 @@ package live
 
 import "time"
 
-// A crowdQuestion is what the process that holds all sockets is to do.
+// A crowdQuestion requests figures or an action of the process that holds all sockets.
 type crowdQuestion struct {
 	Connect    *connecting
 	Reset      bool  // forget what was measured
@@ -20,7 +20,7 @@ type connecting struct {
 	Stalled  bool     // they subscribe and then never read
 }
 
-// A crowdAnswer says how they do since the last Reset.
+// A crowdAnswer holds the figures since the last Reset.
 type crowdAnswer struct {
 	Received    string // the unix socket that livebench.Publishing wants
 	Items       int64
@@ -29,6 +29,6 @@ type crowdAnswer struct {
 	Since, Last time.Time // from when the first item was published until the last one came
 	P50, P99    time.Duration
 	CPU         time.Duration // of this process, so far
-	Ports       []int         // of those who stall
+	Ports       []int         // of the stalled sockets
 	Err         string        // why one of them has no connection any more, or never had one
 }

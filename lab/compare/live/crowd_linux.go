@@ -25,13 +25,13 @@ import (
 
 const (
 	handshakes = 16      // at a time: each reads the session of a user who was not here before
-	maxTries   = 5       // of one whom a busy server asks to come again
+	maxTries   = 5       // of one, if a busy server asks for a retry
 	tryAgain   = 1013    // the code by which it does
 	underWay   = 1 << 16 // items at most that not all have
 	readBuffer = 256 << 10
 	nap        = 500 * time.Microsecond
-	enough     = 256     // sockets that are ready at a time: who waits for more makes the server wake it for each
-	stallRoom  = 4 << 10 // bytes that the kernel keeps for one who never reads, about
+	enough     = 256     // ready sockets at a time: a larger number makes the server wake the crowd for each
+	stallRoom  = 4 << 10 // bytes that the kernel buffers for a socket that never reads, about
 )
 
 // serveCrowd is the process that holds all sockets. One goroutine waits for all of them
@@ -98,7 +98,7 @@ func newCrowd(ctx context.Context, path string) (*crowd, error) {
 	return c, nil
 }
 
-// accept takes those who want to know what is received.
+// accept accepts listeners for received items.
 func (c *crowd) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -107,7 +107,7 @@ func (c *crowd) accept(listener net.Listener) {
 		}
 		c.mu.Lock()
 		c.listeners = append(c.listeners, conn)
-		c.tell() // who connects may publish at once, before it is taken in here
+		c.tell() // a client may publish at once, before it is accepted here
 		c.mu.Unlock()
 	}
 }
@@ -152,7 +152,7 @@ func (c *crowd) lacking() (n int) {
 	return n
 }
 
-// until waits for a condition, which is looked at under the lock.
+// until waits for a condition, and checks it under the lock.
 func (c *crowd) until(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -318,7 +318,7 @@ func (c *crowd) drop(s *socket, err error) {
 	_ = unix.Close(s.fd)
 }
 
-// tell tells those who listen what is received.
+// tell sends the received items to the listeners.
 func (c *crowd) tell() {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(c.received))
 	there := c.listeners[:0]
@@ -332,7 +332,7 @@ func (c *crowd) tell() {
 	c.listeners = there
 }
 
-// read reads once: who has more is ready again.
+// read reads once: a socket with more data is ready again.
 func (c *crowd) read(s *socket, buffer []byte) error {
 	n, err := unix.Read(s.fd, buffer)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {

@@ -176,12 +176,12 @@ func askNode(ctx context.Context, n *node, q livebench.Question) (livebench.Answ
 }
 
 func call[Q, A any](ctx context.Context, p *subprocess.Process[Q, A], q Q) (A, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*patience) // who is asked is less patient
+	ctx, cancel := context.WithTimeout(ctx, 10*patience) // the process itself has a shorter limit
 	defer cancel()
 	return p.Call(ctx, q)
 }
 
-// people are tokens of so many users, of one who has users.
+// people returns tokens of n users of a contender with users.
 func (c *contender) people(ctx context.Context, n, follows int) ([]string, error) {
 	if c.name != oursName {
 		return nil, nil
@@ -299,7 +299,7 @@ func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) 
 // errWrong is that a subscriber did not get what was published, once and in order.
 var errWrong = errors.New("subscribers missed items or got them twice")
 
-// loadOf is what the subscribers saw, and what it cost.
+// loadOf returns the observations of the subscribers and the cost.
 func loadOf(a crowdAnswer, server, crowd time.Duration) (Load, error) {
 	if a.Missed > 0 || a.Repeated > 0 {
 		return Load{}, fmt.Errorf("%w: of %d, %d and %d", errWrong, a.Items, a.Missed, a.Repeated)

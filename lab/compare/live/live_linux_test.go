@@ -204,7 +204,7 @@ func TestWhoListensLateHearsWhatIsReceived(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &crowd{reading: 1, received: 1}
-	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", path) // nobody has taken it in
+	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", path) // it is not accepted yet
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 				return w.start(ctx, s)
 			}
 		}
-		return nil, fmt.Errorf("there is no way %q", s.Way)
+		return nil, fmt.Errorf("unknown way %q", s.Way)
 	})
 }
 
@@ -59,8 +59,8 @@ func ways() []way {
 	}
 }
 
-// committedWay is Tandian's author in the table committed, whose items are told once their
-// notes are committed.
+// committedWay is Tandian's author in the table committed. It publishes items after their notes are
+// committed.
 func committedWay() way {
 	return way{name: oursName, protocol: graphQL, author: func(context.Context, string) (func(context.Context, []byte) error, error) {
 		return func(context.Context, []byte) error { return nil }, nil
@@ -88,8 +88,7 @@ func (w way) start(ctx context.Context, s livebench.Setting) (*livebench.Server,
 	return &livebench.Server{Addr: listener.Addr().String()}, nil
 }
 
-// startAuthor starts one who publishes items, behind a commit of each where notes are to
-// be committed.
+// startAuthor starts an author that publishes items, after a commit of each if notes are stored.
 func (w way) startAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 	publish, err := w.author(ctx, s.RedisURL)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Plan says what [Report] measures.
+// Plan configures [Report].
 type Plan struct {
 	Redis, Database string        // URLs of servers for this alone; the database is empty
 	Self            string        // this program, which does as [Process] says if it is one
@@ -20,12 +20,12 @@ type Plan struct {
 	Rounds          int           // turns of each
 	Each            time.Duration // of a load
 	Subscribers     []int         // of the tables; memory has the last number
-	Stall           time.Duration // how long one is waited for who never reads
+	Stall           time.Duration // limit of the wait for a socket that never reads
 	Only            []string      // names of [Tables]; empty for all
 	Progress        io.Writer
 }
 
-// Tables are what [Report] can print. There is no committed without Tandian.
+// Tables returns the names of the tables of [Report]. The table committed needs Tandian.
 func Tables() []string { return []string{"fanout", "committed", "rate", "memory", "stalled"} }
 
 // Report measures what the plan says and writes a table of each question to out. An item
@@ -59,7 +59,7 @@ type report struct {
 // What Tandian is to reach, on any machine; the rest are ratios of one run.
 const (
 	perGiB      = 80_000 // connections that wait
-	perFollower = 5.0    // KB more of one who follows many
+	perFollower = 5.0    // additional KB of a user with many follows
 	goneWithin  = 10.0   // seconds, who never reads, from when nothing more could be written to it
 )
 
@@ -121,10 +121,10 @@ func (r *report) fanOut(ctx context.Context) error {
 	return nil
 }
 
-// committed is the fan-out of items that are notes first, whoever tells of them: the cost
-// of a commit, which only Tandian's have in the table fanout, is in the figures of all. The
-// others tell once Tandian's author has answered, which is when it has dropped what is
-// cached of the note; Tandian's server is told right behind the commit, before that.
+// committed is the fan-out of items that are stored as notes first, for all contenders: so all
+// figures include the cost of a commit, which the table fanout includes for Tandian only. The
+// others publish after the response of Tandian's author, which has invalidated the caches of the
+// note by then. Tandian's server is notified before that, right after the commit.
 func (r *report) committed(ctx context.Context) error {
 	if len(r.Ours) == 0 {
 		_, _ = fmt.Fprintln(r.Progress, "live: no table committed: there is no Tandian to commit notes")

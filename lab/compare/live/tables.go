@@ -15,9 +15,9 @@ import (
 
 const (
 	small      = 100    // bytes of a text: an item has 400
-	large      = 6000   // of a text that fills the buffers of who does not read
+	large      = 6000   // of a text that fills the buffers of a socket that does not read
 	fixedRate  = 10_000 // deliveries a second
-	heavy      = 200    // whom each of those follows who follow many
+	heavy      = 200    // follows of a user with many
 	stallCrowd = 200    // who read while one does not
 	eachLook   = 50 * time.Millisecond
 )
@@ -69,8 +69,8 @@ func (l *lab) loads(ctx context.Context, what string, n int, loads []livebench.P
 	return all, err
 }
 
-// fanOut is as fast as it goes: the next item is published when all but so many are with
-// everybody. what is for who waits and reads where it is.
+// fanOut publishes at the maximum rate: the next item follows when few enough are in flight. what
+// labels the progress output.
 func (l *lab) fanOut(ctx context.Context, what string, n int) ([]series[Load], error) {
 	var loads []livebench.Publishing
 	for _, k := range inFlight() {
@@ -85,13 +85,13 @@ func (l *lab) paced(ctx context.Context, n int) (series[Load], error) {
 	return all[0], err
 }
 
-// A Holding is what a connection takes that waits.
+// A Holding is the cost of a waiting connection.
 type Holding struct {
 	RSS, Heap, Stacks float64 // bytes
 	Goroutines        float64
 }
 
-// holding connects subscribers to whom nothing is told, who follow so many.
+// holding connects n subscribers without events; each has the given number of follows.
 func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 	all := series[Holding]{}
 	err := l.rounds(ctx, fmt.Sprintf("memory, %d subscribers", n), func(ctx context.Context, s *stand, _ int) error {
@@ -160,7 +160,7 @@ func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
 	}, err
 }
 
-// introduce has each user ask who he is.
+// introduce queries the viewer as each user.
 func (s *stand) introduce(ctx context.Context, tokens []string) error {
 	for _, token := range tokens {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/graphql", strings.NewReader(`{"query":"{ me { id } }"}`))
@@ -181,8 +181,8 @@ func (s *stand) introduce(ctx context.Context, tokens []string) error {
 	return nil
 }
 
-// settled is how a server does once it does nothing: what it began for those who connected
-// is done, and what that took is given back.
+// settled returns the figures of an idle server: its work for the new connections is done, and the
+// memory of that is released.
 func (s *stand) settled(ctx context.Context) (least livebench.Answer, err error) {
 	for i := range 4 {
 		if err := sleep(ctx, 500*time.Millisecond); err != nil {
@@ -199,7 +199,7 @@ func (s *stand) settled(ctx context.Context) (least livebench.Answer, err error)
 	return least, nil
 }
 
-// A Stall is what became of one who never read.
+// A Stall is the outcome of a socket that never reads.
 type Stall struct {
 	Gone      time.Duration // from the first item until the server had closed the connection
 	Blocked   time.Duration // of that, since nothing more fit into the buffers of the kernel
@@ -208,7 +208,7 @@ type Stall struct {
 	Disturbed time.Duration // and meanwhile
 }
 
-// stalls has one subscriber read nothing while others do.
+// stalls measures one subscriber that reads nothing while others read.
 func (l *lab) stalls(ctx context.Context) (series[Stall], error) {
 	all := series[Stall]{}
 	err := l.rounds(ctx, "a stalled client", func(ctx context.Context, s *stand, _ int) error {

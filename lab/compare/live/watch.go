@@ -18,7 +18,7 @@ type watched struct {
 	gone time.Time
 }
 
-// established is the state of a connection that nobody has closed, in /proc/net/tcp.
+// established is the state of an open connection in /proc/net/tcp.
 const established = "01"
 
 // watch looks at the server's side of a connection until it is closed. The client's side

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Outcome is what came of a scenario.
+// Outcome is the result of a scenario.
 type Outcome int
 
 // What there is. Two holders are two orders of one user: that two believe to
@@ -18,8 +18,8 @@ const (
 	Passes     Outcome = iota
 	None               // the question does not arise
 	TwoHolders         // one user has two orders
-	DeadLock           // nobody has the lock, and nobody gets it
-	NotTold            // the holder of a lost lock hears of nothing
+	DeadLock           // no process has the lock, and none gets it
+	NotTold            // the holder of a lost lock is not notified
 )
 
 func (o Outcome) String() string {
@@ -106,8 +106,8 @@ func (s *Servers) Try(ctx context.Context, a Anomaly, v Variant) (Verdict, error
 	return Verdict{}, nil
 }
 
-// grace is how long a lock that should be free is asked for. A server may need a
-// moment to see that a connection was closed.
+// grace limits how long a scenario tries to get a lock that should be free. A server may need a
+// moment to detect a closed connection.
 const grace = 3 * time.Second
 
 // free complains unless a process can have the lock; it orders, if the user has
@@ -145,9 +145,8 @@ func (s *stage) judge(ctx context.Context, how string) error {
 	return err
 }
 
-// meet is what most scenarios end in: one sits at work, another comes, and the
-// first writes. Whether one of them was refused, and how, is the scheme's: what
-// counts is what is written in the end.
+// meet is the end of most scenarios: one process works, another arrives, and the first writes.
+// Whether and how one of them is refused depends on the scheme. Only the written rows count.
 func (s *stage) meet(ctx context.Context, first *sitting, other *process, how string) error {
 	join, err := s.comes(ctx, other)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 const (
 	handoverTTL = 8 * time.Second
 	costTurns   = 50 // uncontended uses in each round
-	// A holder works for a random time in between, so that those who wait by
-	// sleeping are at any point of their sleep.
+	// A holder works for a random time in between, so that waiters that sleep are at any point of
+	// their sleep.
 	handoverMin, handoverMax = 20 * time.Millisecond, 270 * time.Millisecond
-	// waitSettled is how long somebody waits before what he sends is counted.
+	// waitSettled is the time a process waits before its commands are counted.
 	waitSettled = 300 * time.Millisecond
 	waitCounted = time.Second
 )
 
-// HandoverResult is what a variant takes when nothing goes wrong.
+// HandoverResult is the cost of a variant without failures.
 type HandoverResult struct {
 	Name          string
 	P50, P99, Max time.Duration // from before one process gives the lock back until another has it that waited
@@ -42,8 +42,8 @@ type pair struct {
 	waiting int64
 }
 
-// Handover measures the variants round by round, each in its turn, so that a
-// slow moment of the machine is everybody's.
+// Handover measures the variants round by round, in turns, so that a slow moment of the machine
+// affects all of them.
 func (s *Servers) Handover(ctx context.Context, vs []Variant, rounds int, seed uint64) (results []HandoverResult, err error) {
 	var pairs []*pair
 	defer func() {
@@ -118,7 +118,7 @@ func (pr *pair) once(ctx context.Context, p *process) error {
 	return h.Unlock(ctx)
 }
 
-// use takes the lock and gives it back, with nobody else there.
+// use takes the lock and releases it, without contention.
 func (pr *pair) use(ctx context.Context) error {
 	before, begin := pr.p[0].sent(), time.Now()
 	for range costTurns {

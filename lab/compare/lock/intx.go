@@ -39,8 +39,7 @@ func newForUpdate(p Process) (Scheme, error) {
 	}, nil
 }
 
-// newAdvisory locks a number that only means something to those who ask for it;
-// two names may share one.
+// newAdvisory locks a number, which has a meaning for its users only; two names may share one.
 func newAdvisory(p Process) (Scheme, error) {
 	return &inTx{
 		Process: p,
@@ -73,7 +72,7 @@ func (s *inTx) begin(ctx context.Context, name string, take func(context.Context
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	if err := take(ctx, tx, name); err != nil {
-		_ = tx.Rollback() // the first error says why
+		_ = tx.Rollback() // the first error has the reason
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	return &txHeld{tx, name}, nil
@@ -88,7 +87,7 @@ type txHeld struct {
 
 func (h *txHeld) Begin(context.Context) (Work, error) { return &txWork{h.tx, h.name}, nil }
 
-// Unlock is for who has not committed.
+// Unlock releases the lock if there was no commit.
 func (h *txHeld) Unlock(context.Context) error {
 	if err := h.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err

@@ -11,7 +11,7 @@ import (
 // has others (S4).
 type mutexes struct {
 	mu    sync.Mutex
-	names map[string]chan struct{} // full while somebody holds it
+	names map[string]chan struct{} // full while locked
 }
 
 func newMutexes(Process) (Scheme, error) {

@@ -138,8 +138,8 @@ func (p *process) begin(ctx context.Context, h Holding, name string) (s *sitting
 	return s, nil
 }
 
-// finish buys unless the user has an order, commits and gives the lock back, in
-// the order of the scheme. Somebody may come before the commit.
+// finish buys unless the user has an order, commits and releases the lock, in the order of the
+// scheme. It calls before just before the commit.
 func (s *sitting) finish(ctx context.Context, before func()) error {
 	var err error
 	if s.bought == 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Plan says what [Report] measures, and where.
+// Plan configures [Report].
 type Plan struct {
 	Redis    []string // URLs of one server, or of three
 	Database string   // DSN of a Postgres database; without it the schemes that need one are left out
@@ -21,7 +21,7 @@ type Plan struct {
 	Scheme   string   // measures only variants with this in their name
 }
 
-// Tables are what [Report] can print.
+// Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"anomalies", "handover"} }
 
 // Report measures what the plan says and writes a table of each question to
@@ -124,7 +124,7 @@ func (r *report) anomalies(ctx context.Context) error {
 	return err
 }
 
-// notes are what happened, each once, and to whom.
+// notes are the distinct events, with the variants that they concern.
 type notes struct {
 	what []string
 	whom map[string][]string

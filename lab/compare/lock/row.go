@@ -11,12 +11,11 @@ import (
 //go:embed sql/take_row.sql
 var takeRowSQL string
 
-// row is a table of locks: who can insert the row of a name has it. It ends by
-// the database's clock, and is taken over in the statement that would insert it.
+// row is a table of locks: the process that inserts the row of a name holds it. The lock expires by
+// the database's clock. The insert statement also takes over an expired lock.
 //
-// Right: one clock, one step, as durable as the data. Wrong: nothing wakes who
-// waits, and it is a lease outside of the work's transaction: a holder that was
-// slower writes all the same (S7).
+// Right: one clock, one step, as durable as the data. Wrong: nothing wakes waiters, and it is a
+// lease outside of the work's transaction: a holder that was slower still writes (S7).
 type row struct{ Process }
 
 func newRow(p Process) (Scheme, error) { return &row{p}, nil }

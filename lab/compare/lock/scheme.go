@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrBusy says that somebody else holds the lock.
-var ErrBusy = errors.New("somebody else holds the lock")
+// ErrBusy means that another process holds the lock.
+var ErrBusy = errors.New("lock is held by another process")
 
 // Scheme is one process of one way to lock. Its methods may run at once.
 type Scheme interface {
@@ -24,9 +24,9 @@ type Scheme interface {
 	Close(ctx context.Context) error
 }
 
-// Holding is a lock in somebody's hand.
+// Holding is a lock that is held.
 type Holding interface {
-	// Unlock gives it back, if it is still there.
+	// Unlock releases the lock, if it is still held.
 	Unlock(ctx context.Context) error
 }
 
@@ -62,8 +62,7 @@ type Variant struct {
 	New  func(p Process) (Scheme, error)
 }
 
-// Process is what one process of a scheme is given: clients of its own, and its
-// own clock.
+// Process holds the dependencies of one process of a scheme: clients and a clock of its own.
 type Process struct {
 	Index  int
 	Nodes  []*redis.Client

@@ -29,7 +29,7 @@ const commandTimeout = 10 * time.Second
 // random name, and Close removes it.
 type Servers struct {
 	urls   []string        // of Redis
-	nodes  []*redis.Client // who acts as time and as misfortune
+	nodes  []*redis.Client // to inject expiry and failures
 	config *pq.Config      // nil without a database
 	db     *sql.DB
 	random string
@@ -88,7 +88,7 @@ func (s *Servers) Close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// suits says whether a variant has what it needs.
+// suits reports whether the servers have all that a variant needs.
 func (s *Servers) suits(v Variant) bool {
 	return len(s.nodes) >= v.Nodes && (s.db != nil || !v.SQL)
 }
@@ -101,7 +101,7 @@ func (s *Servers) ledger() Ledger {
 	return sqlLedger{s.db}
 }
 
-// space is a prefix that nobody has used.
+// space returns an unused prefix.
 func (s *Servers) space() string {
 	return fmt.Sprintf("%s:%d:", s.random, s.used.Add(1))
 }
@@ -137,8 +137,8 @@ func (s *Servers) database(w *wire, name string) (*sql.DB, error) {
 	return db, nil
 }
 
-// empty removes the keys that begin with a prefix, as a failover to a replica
-// that has not heard of them does.
+// empty removes the keys that begin with a prefix, like a failover to a replica that has not
+// received them.
 func empty(ctx context.Context, rdb *redis.Client, prefix string) error {
 	return clients.Each(ctx, rdb, prefix, func(key string) error { return rdb.Del(ctx, key).Err() })
 }
@@ -148,7 +148,7 @@ func lapse(ctx context.Context, rdb *redis.Client, prefix string, d time.Duratio
 	return clients.Each(ctx, rdb, prefix, func(key string) error {
 		life, err := rdb.PTTL(ctx, key).Result()
 		switch {
-		case err != nil || life < 0: // for ever, or gone
+		case err != nil || life < 0: // without expiry, or absent
 			return err
 		case life <= d:
 			return rdb.Del(ctx, key).Err()

@@ -14,7 +14,7 @@ import (
 //go:embed lua/unlock.lua
 var unlockLua string
 
-// pollPause is what the field sleeps between two tries.
+// pollPause is the usual sleep between two attempts.
 const pollPause = 50 * time.Millisecond
 
 // release is a way to give a key back.
@@ -26,14 +26,13 @@ const (
 	plain                   // deleted, whosever it is
 )
 
-// setNX is the lock that is one key with a life.
+// setNX is a lock of one key with an expiry.
 //
-// Right with one command to take it and a script to give it back: one holder,
-// for as long as no holder is slower than the life, and as Redis keeps the key.
-// Wrong: with EXPIRE as a second command a process that dies between the two
-// leaves a key for ever (S1). A DEL without a look at the owner takes the lock
-// away from the next holder (S2); so does one after a GET, when the life ends
-// between the two (S2b).
+// Right with one command to take it and a script to release it: one holder, as long as no holder is
+// slower than the expiry and Redis keeps the key. Wrong: with EXPIRE as a second command a process
+// that dies between the two leaves a key forever (S1). A DEL without an owner check takes the lock
+// away from the next holder (S2); so does one after a GET, when the key expires between the two
+// (S2b).
 type setNX struct {
 	Process
 	later   bool // the life is set by a second command

@@ -18,11 +18,11 @@ var endSQL string
 // patience is how long something may take that has to happen at once.
 const patience = 10 * time.Second
 
-// life is how long a lease lasts on a stage: so long that none ends by itself.
-// Time passes when the scenario says so.
+// life is the duration of a lease on a stage: so long that none expires by itself. The scenario
+// decides when time passes.
 const life = time.Minute
 
-// user is whose order all processes on a stage want to make.
+// user is the user of the order that all processes on a stage want to make.
 const user = "user"
 
 // stage is three processes of one variant, in the hands of one scenario.

@@ -9,16 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// stamp is the recipe from before SET had options: the key has no life of its
-// own, its value says when the lock ends, by the clock of whoever took it. Who
-// finds it ended takes it over, with GETSET: only the first is answered with the
-// old stamp.
+// stamp is the recipe from before SET had options: the key has no expiry. Its value is the time at
+// which the lock expires, by the clock of its holder. A process that finds it expired takes it over
+// with GETSET: only the first one gets the old stamp.
 //
-// Right: a process that dies between two commands leaves a lock that ends.
-// Wrong: two clocks that are apart by more than the life make two holders (S3).
-// He who comes second in the GETSET has put his stamp over the winner's, who
-// cannot give the lock back any more (S3b). Taking over with DEL and SETNX is
-// worse: the second deletes what the first just took.
+// Right: a process that dies between two commands leaves a lock that expires. Wrong: two clocks
+// that differ by more than the lease make two holders (S3). The second process in the GETSET has
+// put its stamp over the winner's, which cannot release the lock any more (S3b). Taking over with
+// DEL and SETNX is worse: the second process deletes the lock of the first.
 type stamp struct {
 	Process
 	getset bool
@@ -38,7 +36,7 @@ func (s *stamp) Try(ctx context.Context, name string) (Holding, error) {
 	}
 	old, err := s.Nodes[0].Get(ctx, s.key(name)).Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, ErrBusy // given back just now: the next try
+		return nil, ErrBusy // released just now: the next attempt
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the lock %s: %w", name, err)
@@ -78,7 +76,7 @@ func (s *stamp) takeOver(ctx context.Context, name, old string) (Holding, error)
 	case err != nil && !errors.Is(err, redis.Nil):
 		return nil, fmt.Errorf("take over the lock %s: %w", name, err)
 	case before != old && err == nil:
-		return nil, ErrBusy // somebody was faster
+		return nil, ErrBusy // another process was faster
 	}
 	return h, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errDied is what a process hears that is made to die.
+// errDied is the error of a process that is made to die.
 var errDied = errors.New("the process died")
 
 // wire is the way from one process to one server: its requests are counted, and

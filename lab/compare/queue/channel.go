@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Memory is what lies in a process: its channels, by name of the queue.
+// Memory holds the channels of a process, by name of the queue.
 type Memory struct {
 	mu       sync.Mutex
 	channels map[string]chan string

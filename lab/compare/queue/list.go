@@ -50,9 +50,9 @@ func (popReader) Close() error                          { return nil }
 //go:embed lua/put_back.lua
 var putBackLua string
 
-// A moveReader moves a message to a list of its own, and removes it there when it is
-// handled. Each consumer has a mark that ends; what lies with one whose mark has ended
-// the others put back.
+// A moveReader moves a message to a list of its own, and removes it there after handling. Each
+// consumer has a mark that expires. When a mark has expired, the other consumers return its
+// messages to the queue.
 type moveReader struct {
 	Process
 	putBack *redis.Script
@@ -90,7 +90,7 @@ func (r *moveReader) Read(ctx context.Context, _ int, wait time.Duration) ([]Mes
 	return one(text)
 }
 
-// takeOver puts back what lies with consumers whose mark has ended.
+// takeOver returns the messages of consumers with an expired mark to the queue.
 func (r *moveReader) takeOver(ctx context.Context) error {
 	all, err := r.Redis.SMembers(ctx, r.consumers()).Result() //nolint:forbidigo // a trial has a handful
 	if err != nil {

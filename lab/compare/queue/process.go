@@ -40,7 +40,7 @@ func (p *process) kill() {
 	})
 }
 
-// start asks for something and returns what waits for the result.
+// start sends a request and returns a function that waits for the result.
 func start[R any](p *process, method string, args any) (wait func(ctx context.Context) (R, error)) {
 	result := new(R)
 	call := p.Go("Worker."+method, args, result, make(chan *rpc.Call, 1))

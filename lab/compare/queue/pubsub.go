@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A publisher publishes to whoever is there.
+// A publisher publishes to the current subscribers.
 type publisher struct{ Process }
 
 func newPublisher(_ context.Context, p Process) (Sender, error) { return publisher{p}, nil }
@@ -38,7 +38,7 @@ func newSubscriber(ctx context.Context, p Process) (Reader, error) {
 	return subscriber{sub}, nil
 }
 
-// Read connects and subscribes anew if it must.
+// Read connects and subscribes again if necessary.
 func (r subscriber) Read(ctx context.Context, _ int, wait time.Duration) ([]Message, error) {
 	for {
 		got, err := r.ReceiveTimeout(ctx, wait)

@@ -84,8 +84,7 @@ func TestEachQueueLosesWhatIsExpected(t *testing.T) {
 	all.Wait()
 }
 
-// fits says whether a cell is what is wanted: a + in it stands for a number that is not
-// 0, a ? for any cell.
+// fits reports whether a cell matches want: + stands for a number other than 0, ? for any cell.
 func fits(want, got string) bool {
 	before, after, loose := strings.Cut(want, "+")
 	if !loose {

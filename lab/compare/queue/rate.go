@@ -14,8 +14,8 @@ import (
 // alone, are together: from the first that is sent to the last that is handled.
 type Rate struct {
 	PerSecond float64 // handled messages, the median of the rounds
-	ToOurs    float64 // beside ours in the same round, likewise; 0 if ours was left out
-	Missed    int     // messages of all rounds that nobody handled
+	ToOurs    float64 // relative to Tandian's in the same round, likewise; 0 if that was left out
+	Missed    int     // unhandled messages of all rounds
 }
 
 // rates measures schemes in turns, in rounds, on one Redis: what else the machine does

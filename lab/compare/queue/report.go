@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Plan says what [Report] measures.
+// Plan configures [Report].
 type Plan struct {
 	Lab
 	Rounds int      // of the rates
@@ -18,7 +18,7 @@ type Plan struct {
 	Scheme string   // measures only schemes with this in their name
 }
 
-// Tables are what [Report] can print.
+// Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"cost", "losses"} }
 
 // Report measures what the plan says, on servers of its own, and writes a table of
@@ -114,7 +114,7 @@ func (r report) losses(ctx context.Context) error {
 	return err
 }
 
-// row is what a scheme does to messages, in the columns of the table.
+// row returns the outcomes of a scheme, in the columns of the table.
 func (l Lab) row(ctx context.Context, sc Scheme) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -142,7 +142,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%d (%d twice)", o.Lost, o.Twice)
 }
 
-// again says whether a reader got what it wanted again.
+// again describes whether a reader got the messages again that it wanted.
 func (o Outcome) again() string {
 	switch o.Lost {
 	case 0:

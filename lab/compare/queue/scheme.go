@@ -1,13 +1,12 @@
-// Package queue sets the field's ways to hand work from one process to another beside
-// Tandian's, in two tables: what a message costs, in time and while it waits; and what
-// becomes of it when a consumer or Redis is killed, when nobody listens, when somebody
-// is slow, and when there are two.
+// Package queue compares common ways to pass work between processes with Tandian's, in two tables.
+// One shows the cost of a message, in time and while it waits. The other shows lost and repeated
+// messages when a consumer or Redis is killed, when there is no consumer or a slow one, and when
+// there are two.
 //
-// Messages are numbered. A message is handled when the ledger of a [Trial] has its
-// number; what was sent and has none in the end is lost. Consumers are processes of
-// their own, which are killed between two steps that the trial chose, so that what is
-// lost does not depend on how fast anybody was. Nothing is said of a scheme that did
-// not come out of a run.
+// Messages are numbered. A message is handled when the ledger of a [Trial] has its number; a sent
+// message that has none at the end is lost. Consumers are processes of their own. A trial kills
+// them between two chosen steps, so that losses do not depend on timing. Every claim about a scheme
+// comes from a run.
 package queue
 
 import (
@@ -40,16 +39,16 @@ type Reader interface {
 	Close() error
 }
 
-// A Process is what a Sender and a Reader are made from.
+// A Process holds the dependencies of a Sender and a Reader.
 type Process struct {
 	Setting
 	Redis  *redis.Client
-	Memory *Memory // what lies in the process itself
+	Memory *Memory // the queues inside the process
 }
 
-// A Setting is what a trial wants of them.
+// A Setting holds the requirements of a trial.
 type Setting struct {
-	Name     string        // of the queue: nobody else uses it
+	Name     string        // of the queue; unique
 	Consumer string        // this one's name among those of the queue
 	Bytes    int           // of a message
 	Room     int           // messages for which there must be room

@@ -46,8 +46,8 @@ type streamReader struct {
 	follow bool   // it remembers what it read
 }
 
-// newDollarReader asks each time for what comes after the last entry: what was added
-// between two calls it never sees.
+// newDollarReader always reads after the last entry: it misses entries that were added between two
+// calls.
 func newDollarReader(_ context.Context, p Process) (Reader, error) {
 	r := &streamReader{Process: p, from: "$"}
 	if p.Again {
@@ -88,7 +88,7 @@ func (r *streamReader) Read(ctx context.Context, most int, wait time.Duration) (
 func (*streamReader) Done(context.Context, []Message) error { return nil }
 func (*streamReader) Close() error                          { return nil }
 
-// groupOptions are what a stream with a group of consumers differs by.
+// groupOptions vary a stream with a consumer group.
 type groupOptions struct {
 	batch  int  // most that are read at a time
 	remove bool // what is acknowledged is removed, as internal/flashsale does; else it stays
@@ -115,7 +115,7 @@ func (s streamSender) Send(ctx context.Context, numbers []int) error {
 
 func (streamSender) Close() error { return nil }
 
-// A groupReader is a consumer of a group: Redis knows what it has in hand.
+// A groupReader is a consumer of a group: Redis stores its pending messages.
 type groupReader struct {
 	Process
 	groupOptions
@@ -136,8 +136,8 @@ func (o groupOptions) reader(ctx context.Context, p Process) (Reader, error) {
 	return r, nil
 }
 
-// Read takes over what lies with others for too long when there is nothing new, and
-// now and then before.
+// Read claims messages that are pending elsewhere for too long when there are no new ones, and
+// occasionally before.
 func (r *groupReader) Read(ctx context.Context, most int, wait time.Duration) ([]Message, error) {
 	most = min(most, r.batch)
 	if time.Since(r.looked) > r.TakeOver {

@@ -19,7 +19,7 @@ const (
 	together     = 100 // messages that are sent at once, where that does not matter
 
 	soon  = 50 * time.Millisecond // take-over where one consumer at a time lives
-	never = time.Minute           // where nobody dies
+	never = time.Minute           // if no process is killed
 )
 
 // A Lab is where trials run.
@@ -157,12 +157,12 @@ func (t *trial) note(numbers []int) {
 	}
 }
 
-// take has it wait for messages; they lie in its hand, and are not noted.
+// take waits for messages. They stay pending, and are not recorded.
 func (c *consumer) take(wait time.Duration) func(context.Context) ([]int, error) {
 	return start[[]int](c.process, "Take", Taking{c.name, wait})
 }
 
-// finish has it say that what lies in its hand is handled.
+// finish acknowledges the pending messages.
 func (c *consumer) finish(ctx context.Context) error {
 	_, err := ask[struct{}](ctx, c.process, "Finish", c.name)
 	return err
@@ -212,8 +212,7 @@ func (t *trial) begin(ctx context.Context) (*consumer, error) {
 	return c, c.finish(ctx)
 }
 
-// lost is how many messages nobody has handled; twice, how many handlings were in
-// excess.
+// lost returns the number of messages without handling, and twice the number of extra handlings.
 func (t *trial) lost() (lost int) {
 	for n := range t.sent {
 		if t.handled[n] == 0 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// An Outcome is what became of the messages of a trial.
+// An Outcome counts the messages of a trial.
 type Outcome struct{ Sent, Lost, Twice int }
 
 func (t *trial) outcome() Outcome { return Outcome{t.sent, t.lost(), t.twice()} }
@@ -114,9 +114,8 @@ func (l Lab) powerCut(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// restart kills Redis when what it answered is written, and starts it again; what it
-// wrote beyond a length is cut off before, unless that is negative. A sender in
-// another process connects anew.
+// restart kills Redis when its replies are on disk, and starts it again. Before that it truncates
+// the file to length, unless that is negative. A sender in another process reconnects.
 func (t *trial) restart(ctx context.Context, length int64) error {
 	if _, err := t.server.Written(ctx, t.rdb); err != nil {
 		return err
@@ -171,13 +170,13 @@ func (l Lab) slowConsumer(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// A Sharing is what two consumers did that were there at the same time.
+// A Sharing is the work of two consumers at the same time.
 type Sharing struct {
 	Outcome
 	By [2]int // handled by each
 }
 
-// Shared says whether each message was one consumer's, and both had some.
+// Shared reports whether each message had one consumer, and both had some.
 func (s Sharing) Shared() bool { return s.Twice == 0 && s.By[0] > 0 && s.By[1] > 0 }
 
 // twoConsumers has two consumers at one queue. Both wait when the first two messages
@@ -234,8 +233,8 @@ func (l Lab) twoConsumers(ctx context.Context, sc Scheme) (s Sharing, err error)
 	return s, nil
 }
 
-// replayed sends some messages, has them handled, and says how many of them a reader
-// gets that wants them all again.
+// replayed sends messages, has them handled, and counts how many a new reader of the whole history
+// gets.
 func (l Lab) replayed(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {
@@ -256,12 +255,12 @@ func (l Lab) replayed(ctx context.Context, sc Scheme) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	t.handled = map[int]int{} // what counts is what comes now
+	t.handled = map[int]int{} // only later messages count
 	err = again.handle(ctx, t.sent)
 	return t.outcome(), err
 }
 
-// Waiting is what messages take while they wait for a consumer.
+// Waiting is the size of messages that wait for a consumer.
 type Waiting struct {
 	Sent, Count int     // as many wait as were sent, or fewer
 	Bytes       float64 // of each, in Redis or in the process; 0 if none waits

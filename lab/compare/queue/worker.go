@@ -26,8 +26,8 @@ const (
 	dry = 8
 )
 
-// A Worker is what one process does, for [Serve]: it sends messages and has consumers.
-// The methods that take an argument and a result are those of net/rpc.
+// A Worker runs the senders and consumers of one process, for [Serve]. The methods with an argument
+// and a result are those of net/rpc.
 type Worker struct {
 	memory Memory
 
@@ -42,7 +42,7 @@ type consuming struct {
 	hand []Message
 }
 
-// Opening says what is to be opened.
+// Opening selects a sender or reader to open.
 type Opening struct {
 	Scheme, URL string
 	Setting
@@ -58,7 +58,7 @@ type Handling struct {
 	Limit    int
 }
 
-// Handled is what it has handled.
+// Handled holds the handled messages.
 type Handled struct {
 	Numbers []int
 	Last    int64 // when it handled the last one, Unix nanoseconds
@@ -92,7 +92,7 @@ func (p pipes) Close() error { return errors.Join(p.ReadCloser.Close(), p.WriteC
 func (w *Worker) prepare(o Opening) (Scheme, Process, error) {
 	i := slices.IndexFunc(Schemes(), func(s Scheme) bool { return s.Name == o.Scheme })
 	if i < 0 {
-		return Scheme{}, Process{}, fmt.Errorf("there is no scheme %q", o.Scheme)
+		return Scheme{}, Process{}, fmt.Errorf("unknown scheme %q", o.Scheme)
 	}
 	options, err := clients.Redis(o.URL, patience)
 	if err != nil {
@@ -219,7 +219,7 @@ func (w *Worker) Heap(_ struct{}, bytes *uint64) error {
 	return nil
 }
 
-// Depth is how many messages lie in a queue of this process.
+// Depth returns the number of messages in a queue of this process.
 func (w *Worker) Depth(name string, depth *int) error {
 	*depth = w.memory.depth(name)
 	return nil

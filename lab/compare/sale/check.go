@@ -8,18 +8,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Told is what somebody was told.
+// Told is the answer to a user.
 type Told struct {
 	Wish
 	Answer
 }
 
-// A Verdict is what is wrong after a sale, all of whose orders are stored.
+// A Verdict counts the errors of a sale, after all of its orders are stored.
 type Verdict struct {
 	Oversold  int // pieces of orders beyond those that there were
 	Duplicate int // orders of users who have one already
-	Lost      int // users who were told of an order, new or old, that has no row
-	Unsold    int // users who were told "sold out" although as many pieces as they want are left at the end
+	Lost      int // users with a promised order, new or old, that has no row
+	Unsold    int // users who got "sold out" although enough stock for them is left at the end
 	Drift     int // pieces by which the way's own count of what is left is wrong
 }
 
@@ -38,9 +38,8 @@ type row struct {
 	quantity    int
 }
 
-// judge compares what there was, what is left by the way's own count, the orders, and
-// what was told. Stock only falls during a sale, so who was refused rightly would be
-// refused at its end.
+// judge compares the initial stock, the remaining stock by the way's own count, the orders, and the
+// answers. Stock only falls during a sale, so a correct refusal would also be correct at its end.
 func judge(stock, left int, rows []row, told []Told) (v Verdict) {
 	sold := 0
 	byOrder, users := make(map[int64]row, len(rows)), make(map[int64]bool, len(rows))

@@ -1,14 +1,12 @@
-// Package sale sets the field's ways to sell what is limited beside those of
-// Tandian, behind one interface and under one checker.
+// Package sale compares common ways to sell limited stock with those of Tandian, behind one
+// interface and under one checker.
 //
-// An [Admitter] is one such way. [Figures] has each sell to the same callers on the
-// same servers, in turns, and counts what was admitted and stored a second, and what
-// that took. After each sale [Servers] compares what the callers were told with the
-// rows: pieces that were sold twice, users who have two orders, orders that were
-// promised and are not there, pieces that were kept from somebody who was told that
-// none is left.
+// An [Admitter] is one such way. [Figures] runs each with the same callers on the same servers, in
+// turns. It reports admitted and stored orders per second, and their cost. After each sale
+// [Servers] compares the answers with the rows: it counts items sold twice, users with two orders,
+// promised orders without a row, and refusals although stock is left.
 //
-// [Wrong] does the same to ways that are taught and are wrong, in two processes,
-// each interleaving forced step by step: that the checker finds there what theory
-// says is why its zeros are to be believed.
+// [Wrong] does the same to ways that are commonly taught and wrong, in two processes, and forces
+// each interleaving step by step. The checker finds the errors there that theory predicts; that
+// makes its zeros elsewhere credible.
 package sale

@@ -15,10 +15,10 @@ import (
 
 const (
 	callers = 64      // closed-loop: each has one wish under way
-	stock   = 200_000 // of a sale in which nobody loses
+	stock   = 200_000 // of a sale with stock for all
 	most    = 150_000 // orders of a round
 	few     = 100     // pieces of a sale that sells out
-	crowd   = 160     // users who want one of these, each of whom asks twice
+	crowd   = 160     // users who want one of these; each asks twice
 )
 
 // A Figure is how one way did, over all rounds.
@@ -115,7 +115,7 @@ func (s *Servers) load(ctx context.Context, a Admitter, f *Figure, each time.Dur
 	f.took = append(f.took, took...)
 	for _, t := range told {
 		if t.Decision != Admitted {
-			return fmt.Errorf("user %d was told %d although there was a piece for each", t.User, t.Decision)
+			return fmt.Errorf("user %d got decision %d although there was stock for all", t.User, t.Decision)
 		}
 	}
 	return f.check(ctx, s, a, sale, told)
@@ -142,8 +142,8 @@ func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, t
 	return err
 }
 
-// storm has all callers wish, the n-th wish from 1 on, until so many were told or it is
-// over.
+// storm sends the wishes of all callers, from the first on, until the given number of answers or
+// the end of the sale.
 func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(n int64) Wish) (told []Told, took harness.Samples, err error) {
 	var n atomic.Int64
 	var mu sync.Mutex // guards the results

@@ -60,7 +60,7 @@ func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
 	}
 }
 
-// fly decides until nobody waits.
+// fly decides until no wish waits.
 func (g *grouped) fly(ctx context.Context) {
 	for {
 		g.mu.Lock()
@@ -113,8 +113,8 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 	return tx.Commit()
 }
 
-// grant answers a batch, in its turn: of what is left, all that somebody wants or
-// nothing. It returns what is to be stored.
+// grant answers a batch, in order. Each wish gets all of its items or none. It returns the orders
+// to store.
 func grant(batch []*seat, left int, held map[int64]int64) (orders, buyers, pieces []int64) {
 	for _, s := range batch {
 		order, has := held[s.User]

@@ -29,10 +29,9 @@ import (
 
 // This file is all that knows internal/flashsale and what it needs.
 
-// ours is the server's own room, joined to the room of orders as the server joins them:
-// each order has its job of the outbox, and comes into its user's list. Its orders are of
-// one piece. To users who want several, a way of the same shape sells: the script and
-// the batches of this package.
+// ours is the server's own flash sale, wired to package order as in the server: each order has its
+// outbox job and is added to its user's list. Its orders have one item. For several items it uses a
+// way of the same shape: the script and the batches of this package.
 type ours struct {
 	kind
 	*Servers
@@ -47,14 +46,14 @@ type ours struct {
 	closers  []func(ctx context.Context) error
 }
 
-// A kind of ours.
+// A kind is a variant of Tandian's sale.
 type kind struct {
 	waits bool // an answer waits for the row, as the server does by default
 	away  bool // Redis is: the database decides, in groups
 }
 
 const (
-	busyPause = 10 * time.Millisecond // before somebody tries again who was sent away
+	busyPause = 10 * time.Millisecond // before a retry after a busy answer
 	waiting   = 150 * time.Millisecond
 )
 
@@ -74,7 +73,7 @@ func newOurs(k kind) func(context.Context, *Servers) (Admitter, error) {
 	}
 }
 
-// start builds the rooms and has them work.
+// start wires the services and starts their workers.
 func (o *ours) start(ctx context.Context) error {
 	prefix, log, reg := o.space(), slog.New(slog.DiscardHandler), prometheus.NewRegistry()
 	state, err := o.client("state", nil)
@@ -153,10 +152,10 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 
 var errAway = errors.New("the Redis is away")
 
-// announced is the room of orders as that of sales needs it.
+// announced adapts package order to package flashsale.
 type announced struct{ *order.Service }
 
-// AfterCommit tells of decided orders.
+// AfterCommit invalidates the caches of decided orders.
 func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
 	changed := make([]order.StoredOrder, len(decided))
 	for i, d := range decided {
@@ -165,7 +164,7 @@ func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided,
 	a.Service.AfterCommit(ctx, changed, tickets)
 }
 
-// Place says where a sale lies in Redis.
+// Place returns the location of a sale in Redis.
 func (o *ours) Place(voucher int64, stock int) (partition, buckets int) {
 	return o.service.PartitionFor(voucher, stock)
 }
@@ -185,7 +184,7 @@ func (o *ours) Open(ctx context.Context, s Sale) error {
 	return o.service.Apply(ctx, s.Voucher)
 }
 
-// Admit is as [Admitter] says. Who is told to come again does.
+// Admit implements [Admitter]. It retries after a busy answer.
 func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
 	if o.sale.Many {
 		return o.several.Admit(ctx, w)

@@ -16,14 +16,14 @@ import (
 	"github.com/tandian-dev/tandian/lab/compare/clients"
 )
 
-// processEnv is set where this program is a server of the table of what goes wrong.
+// processEnv is set if this program is a server of the table of wrong ways.
 const processEnv = "BENCH_SALE_PROCESS"
 
 // IsProcess reports whether this program is to be [Process] and nothing else.
 func IsProcess() bool { return os.Getenv(processEnv) != "" }
 
-// Process is a server that sells in a way that is told by in, one wish at a time or
-// several, and stops where somebody else is to come between. It returns when in ends.
+// Process is a server that sells in the way named on in. It handles one wish or several at a time,
+// and pauses where another process must interleave. It returns when in ends.
 func Process(in io.Reader, out io.Writer) error {
 	return subprocess.Serve(in, out, func(s setting) (func(question) reply, error) {
 		p, err := newServer(s)
@@ -34,7 +34,7 @@ func Process(in io.Reader, out io.Writer) error {
 	})
 }
 
-// A setting is what a server is told first.
+// A setting is the first message to a server.
 type setting struct {
 	Redis, Database string
 	Way             string // name of one of ways
@@ -57,7 +57,7 @@ const (
 	waits                     // for a lock that another wish has in this process, or in Redis
 )
 
-// A reply says how far.
+// A reply reports the progress of a wish.
 type reply struct {
 	Stage  stage
 	Answer Answer
@@ -89,7 +89,7 @@ func newServer(s setting) (*server, error) {
 	p := &server{setting: s, at: keys{s.Prefix}, wishes: map[int64]*wish{}}
 	var ok bool
 	if p.way, ok = wayOf(s.Way); !ok {
-		return nil, fmt.Errorf("there is no way %q", s.Way)
+		return nil, fmt.Errorf("unknown way %q", s.Way)
 	}
 	var err error
 	if p.db, err = connect(s.Database, p.way.schema(), s.Name, new(atomic.Int64)); err != nil {
@@ -129,7 +129,7 @@ func (w *wish) run() {
 	w.came <- r
 }
 
-// pause is where somebody else is to come between.
+// pause stops so that another process can interleave.
 func (w *wish) pause(ctx context.Context) error { return w.stop(ctx, paused) }
 
 func (w *wish) stop(ctx context.Context, at stage) error {
@@ -138,6 +138,6 @@ func (w *wish) stop(ctx context.Context, at stage) error {
 	case <-w.on:
 		return nil
 	case <-ctx.Done():
-		return errors.New("nobody has it go on")
+		return errors.New("paused wish was not resumed")
 	}
 }

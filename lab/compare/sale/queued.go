@@ -25,8 +25,8 @@ const (
 	settleLimit = 2 * time.Minute
 )
 
-// queued admits by a script that queues the order; a consumer stores so many orders
-// in a transaction. With one it is what is taught.
+// queued admits by a script that queues the order. A consumer stores a number of orders per
+// transaction; the commonly taught number is one.
 type queued struct {
 	*single
 	at     keys
@@ -98,7 +98,7 @@ func (q *queued) Admit(ctx context.Context, w Wish) (Answer, error) {
 	return a, nil
 }
 
-// consume stores what is queued until ctx ends, and what it has in hand then.
+// consume stores queued orders until ctx ends, and then those that it has already read.
 func (q *queued) consume(ctx context.Context, s Sale) error {
 	stream := q.at.orders(s.Voucher)
 	for ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Plan says what [Report] measures.
+// Plan configures [Report].
 type Plan struct {
 	Redis, Database string        // URLs of servers for this alone; the database is empty
 	Rounds          int           // of the table strategies, an odd number
@@ -21,7 +21,7 @@ type Plan struct {
 	Scheme          string        // only those with this in their name
 }
 
-// Tables are what [Report] can print.
+// Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"strategies", "wrong"} }
 
 // Report measures what the plan says and writes a table of each question to out.

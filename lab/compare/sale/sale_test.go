@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(processEnv) != "" { // a server of the table of what goes wrong
+	if os.Getenv(processEnv) != "" { // a server of the table of wrong ways
 		if err := Process(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -60,8 +60,8 @@ func start(t *testing.T, s *Servers, v Variant) Admitter {
 	return a
 }
 
-// Of ten pieces somebody wants five and somebody eight: one of them gets all that he
-// wants, and the other one nothing.
+// Of a stock of ten, one user wants five and another eight: one of them gets the whole quantity,
+// the other nothing.
 func TestOfTenPiecesFiveOrEightAreSoldAndNeverAPart(t *testing.T) {
 	const rounds = 25
 	s := servers(t)

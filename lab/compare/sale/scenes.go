@@ -50,7 +50,7 @@ func (s *Servers) Wrong(ctx context.Context, times int) ([]Anomalies, error) {
 	return all, nil
 }
 
-// theory is what must happen, in words.
+// theory describes the predicted outcome.
 func (w way) theory() string {
 	switch {
 	case w.oversold && w.duplicate:
@@ -124,7 +124,7 @@ func (t *theatre) close() error {
 	return t.db.Close()
 }
 
-// play plays one scene and judges what came of it.
+// play plays one scene and judges its outcome.
 func (t *theatre) play(ctx context.Context, sc scene) (Verdict, error) {
 	sale, err := t.sale(ctx, sc.stock)
 	if err != nil {
@@ -200,8 +200,7 @@ type role struct {
 	is     reply
 }
 
-// begin lets a wish come as far as it gets: it is told, or stops, or waits for a row of
-// the database.
+// begin runs a wish until it is answered, pauses, or waits for a row of the database.
 func (r *role) begin(ctx context.Context, t *theatre, session string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -214,7 +213,7 @@ func (r *role) begin(ctx context.Context, t *theatre, session string) error {
 		}
 		var waits bool
 		if err := t.Servers.db.QueryRowContext(ctx, text("waits"), session).Scan(&waits); err != nil {
-			return fmt.Errorf("look for who waits: %w", err)
+			return fmt.Errorf("read waiting sessions: %w", err)
 		}
 		if waits {
 			return nil
@@ -236,7 +235,7 @@ func (r *role) take(answer reply, ok bool) error {
 	return nil
 }
 
-// end has a wish go on until it is told.
+// end resumes a wish until it is answered.
 func (r *role) end(ctx context.Context) (Answer, error) {
 	for r.coming != nil || r.is.Stage != answered {
 		if r.coming == nil {

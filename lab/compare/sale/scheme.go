@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// A Decision is what somebody is told.
+// A Decision is the answer to a wish.
 type Decision int
 
 // All decisions.
 const (
-	Admitted Decision = iota + 1 // the pieces are theirs: Answer.Order has a row, or will have one
-	SoldOut                      // so many pieces are not left
+	Admitted Decision = iota + 1 // the items are reserved: Answer.Order has a row, or will have one
+	SoldOut                      // not enough stock
 	Held                         // the user has Answer.Order already
 )
 
@@ -21,13 +21,13 @@ type Wish struct {
 	Quantity      int
 }
 
-// An Answer is what becomes of a wish.
+// An Answer is the outcome of a wish.
 type Answer struct {
 	Decision
 	Order int64 // its number; 0 if there is none
 }
 
-// A Sale is what there is to sell.
+// A Sale is a limited stock to sell.
 type Sale struct {
 	Voucher, Shop int64
 	Stock         int
@@ -39,15 +39,15 @@ type Sale struct {
 type Admitter interface {
 	// Open opens a sale that has its row in flash_sales. There is one at a time.
 	Open(ctx context.Context, s Sale) error
-	// Admit decides. With an error nobody knows what became of the wish.
+	// Admit decides. After an error the outcome of the wish is unknown.
 	Admit(ctx context.Context, w Wish) (Answer, error)
 	// Settle waits until every order that was admitted is stored.
 	Settle(ctx context.Context, s Sale) error
 	// Left counts the pieces, where this way counts them.
 	Left(ctx context.Context, s Sale) (int, error)
-	// Retried counts what was done again because somebody else had been faster.
+	// Retried counts repeated attempts after a conflict.
 	Retried() int64
-	// Close ends what goes on in the background.
+	// Close ends the background work.
 	Close(ctx context.Context) error
 }
 

@@ -52,7 +52,7 @@ type Servers struct {
 	prefix  string
 	used    atomic.Int64
 
-	redisTrips, sqlTrips atomic.Int64 // writes to the servers: nobody here writes twice before an answer
+	redisTrips, sqlTrips atomic.Int64 // writes to the servers: each client here waits for an answer before it writes again
 }
 
 // Open connects to servers, of which the database is empty, and makes the server's
@@ -151,7 +151,7 @@ func (s *Servers) Close() error {
 	return err
 }
 
-// A placer says where a sale lies in Redis.
+// A placer returns the location of a sale in Redis.
 type placer interface {
 	Place(voucherID int64, stock int) (partition, buckets int)
 }
@@ -217,7 +217,7 @@ func (s *Servers) clean(ctx context.Context) error {
 	return nil
 }
 
-// space is a prefix of keys that nobody has used.
+// space returns an unused key prefix.
 func (s *Servers) space() string { return fmt.Sprintf("%s-%d", s.prefix, s.used.Add(1)) }
 
 // number makes the number of an order.

@@ -37,7 +37,7 @@ func newSingle(ctx context.Context, on *Servers) (*single, error) {
 // Open is as [Admitter] says: the row is all there is.
 func (s *single) Open(context.Context, Sale) error { return nil }
 
-// Settle is as [Admitter] says: who was told yes has a row.
+// Settle implements [Admitter]: an admitted user has a row already.
 func (s *single) Settle(context.Context, Sale) error { return nil }
 
 // Left is as [Admitter] says.
@@ -118,7 +118,7 @@ func changed(r sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// versioned reads, and sets if nobody was faster.
+// versioned reads, and sets if the version is unchanged.
 type versioned struct{ *single }
 
 func newVersioned(ctx context.Context, on *Servers) (Admitter, error) {
@@ -153,7 +153,7 @@ func (v versioned) Admit(ctx context.Context, w Wish) (Answer, error) {
 	}
 }
 
-// pessimistic keeps the row from being read by others who want to sell.
+// pessimistic locks the row against other sellers.
 type pessimistic struct{ *single }
 
 func newPessimistic(ctx context.Context, on *Servers) (Admitter, error) {

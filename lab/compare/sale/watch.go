@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watched sells in Redis without a script: it watches, reads, and tries again if
-// somebody was faster. Who was admitted gets a row afterwards.
+// watched sells in Redis without a script: it watches, reads, and retries after a conflict. It
+// inserts the row after the admission.
 type watched struct {
 	*single
 	at keys
@@ -91,7 +91,7 @@ func (k keys) of(voucher int64, what string) string {
 	return fmt.Sprintf("%s:{%d}:%s", k.prefix, voucher, what)
 }
 
-// stock is what is left: a number.
+// stock returns the key of the stock, a number.
 func (k keys) stock(voucher int64) string { return k.of(voucher, "stock") }
 
 // buyers have orders: a hash.

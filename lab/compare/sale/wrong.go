@@ -36,7 +36,7 @@ func (w way) schema() string {
 	return "bare"
 }
 
-// ways are all, each wrong one beside what would be right.
+// ways returns all ways, each wrong one with its correct counterpart.
 func ways() []way {
 	return []way{
 		{name: "check, then deduct, without a lock", servers: 2, oversold: true, duplicate: true, admit: checkThenDeduct},
@@ -65,7 +65,7 @@ type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// check looks whether the user may buy: the answer if not, and what is left.
+// check checks whether the user may buy. It returns the answer if not, and the stock.
 func (w *wish) check(ctx context.Context, db querier) (a Answer, left int, err error) {
 	var version, holder int64
 	if err := db.QueryRowContext(ctx, text("see"), w.Voucher, w.User).Scan(&left, &version, &holder); err != nil {
@@ -96,8 +96,8 @@ func (w *wish) buy(ctx context.Context, db querier) (Answer, error) {
 	return Answer{Admitted, w.Order}, nil
 }
 
-// within does work in a transaction, which is committed if somebody is admitted.
-// before comes before the commit.
+// within runs work in a transaction, and commits it if the user is admitted. It calls before just
+// before the commit.
 func (w *wish) within(ctx context.Context, work func(tx *sql.Tx) (Answer, error), before func() error) (Answer, error) {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func redisLock(early bool) func(ctx context.Context, w *wish) (Answer, error) {
 
 func (w *wish) lockKey() string { return fmt.Sprintf("%s:{%d}:lock", w.Prefix, w.Voucher) }
 
-// acquire waits for the lock, and says so once.
+// acquire waits for the lock, and reports the wait once.
 func (w *wish) acquire(ctx context.Context) error {
 	for said := false; ; {
 		ok, err := w.rdb.SetNX(ctx, w.lockKey(), w.Order, time.Minute).Result()
@@ -199,7 +199,7 @@ func equalValue(ctx context.Context, w *wish) (Answer, error) {
 			return Answer{}, fmt.Errorf("compare and set: %w", err)
 		}
 		if !ok {
-			return Answer{Decision: SoldOut}, nil // the mistake: somebody else was faster, and that is all
+			return Answer{Decision: SoldOut}, nil // the mistake: this is only a conflict
 		}
 		return Answer{Admitted, w.Order}, w.insert(ctx, tx)
 	}, nothing)
@@ -260,7 +260,7 @@ func conditionally(ctx context.Context, w *wish) (Answer, error) {
 	if err == nil && a.Decision != SoldOut || err != nil && !doubled(err) {
 		return a, err
 	}
-	// Who has an order is not told that nothing is left.
+	// A user with an order does not get "sold out".
 	found, _, err := w.check(ctx, w.db)
 	if err == nil && found.Decision == 0 {
 		err = errors.New("the pieces came back")

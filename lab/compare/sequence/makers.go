@@ -16,7 +16,7 @@ type makerFunc func(ctx context.Context) (ID, error)
 
 func (f makerFunc) Next(ctx context.Context) (ID, error) { return f(ctx) }
 
-// segments is Tandian's own: a row of the database says which numbers a process has.
+// segments is Tandian's own: a row of the database assigns ranges of numbers to processes.
 type segments struct{ *kit.Sequence }
 
 func newSegments(_ context.Context, p Process) (Maker, error) {
@@ -64,7 +64,7 @@ func newRedisSeconds(_ context.Context, p Process) (Maker, error) {
 	}), nil
 }
 
-// newRedisDate is the same counter after the date, for people to read.
+// newRedisDate is the same counter after the date, human-readable.
 func newRedisDate(_ context.Context, p Process) (Maker, error) {
 	return makerFunc(func(ctx context.Context) (ID, error) {
 		now := p.Now().UTC()

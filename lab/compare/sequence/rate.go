@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A Rate is what making ids costs.
+// A Rate is the cost of making ids.
 type Rate struct {
 	PerSecond float64 // the median of the rounds
-	ToOurs    float64 // beside ours in the same round, likewise; 0 if ours was left out
+	ToOurs    float64 // relative to Tandian's in the same round, likewise; 0 if that was left out
 	Trips     float64 // round trips for each
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Plan says what [Report] measures, and where.
+// Plan configures [Report].
 type Plan struct {
 	Redis    string // URL of one server
 	Database string // DSN of a Postgres database; without it the schemes that need one are left out
@@ -22,7 +22,7 @@ type Plan struct {
 	Scheme   string // measures only schemes with this in their name
 }
 
-// Tables are what [Report] can print.
+// Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"numbers"} }
 
 // Report measures what the plan says and writes the table to out. What it makes in

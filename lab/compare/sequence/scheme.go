@@ -1,10 +1,10 @@
-// Package sequence sets the field's ways to number orders beside Tandian's, in one
-// table: what a number costs, whether it is repeated when Redis loses a moment or a
-// clock steps back, whether it is in the order of time, and whether two numbers tell
-// how many were made between them.
+// Package sequence compares common ways to number orders with Tandian's, in one table. It shows the
+// cost of a number, and whether numbers repeat when Redis loses a moment or a clock steps back. It
+// also shows whether numbers are in the order of time, and whether two numbers reveal how many were
+// made between them.
 //
-// All of it is measured, by schemes that run as they are taught; only the way to read
-// a volume from two ids is a scheme's own, as whoever knows its layout would do it.
+// All columns are measured, with schemes as they are commonly taught. Only the way to read a volume
+// from two ids is specific to a scheme, and assumes knowledge of its layout.
 package sequence
 
 import (
@@ -26,11 +26,11 @@ type Maker interface {
 	Next(ctx context.Context) (ID, error)
 }
 
-// A Process is what a Maker is made from.
+// A Process holds the dependencies of a Maker.
 type Process struct {
 	Redis *redis.Client
 	DB    *sql.DB          // nil if there is none
-	Name  string           // of what is numbered: nobody else uses it, as key, row or name in the database
+	Name  string           // of the sequence: a unique key, row or name in the database
 	Node  uint64           // of the process, among those of one Name
 	Now   func() time.Time // its clock
 }
@@ -42,8 +42,8 @@ type Scheme struct {
 	SQL   bool // needs a database
 	New   func(ctx context.Context, p Process) (Maker, error)
 
-	// Read is how many ids lie from a to b, for somebody who knows the layout but no
-	// secret; nil if there is nothing to read.
+	// Read returns the number of ids between a and b, for a reader who knows the layout but no
+	// secret. It is nil if ids reveal nothing.
 	Read func(a, b ID) int64
 }
 

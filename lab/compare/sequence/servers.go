@@ -93,7 +93,7 @@ func (s *Servers) Close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// name is one that nobody has used.
+// name returns an unused name.
 func (s *Servers) name() string { return fmt.Sprintf("%s_%d_", s.random, s.used.Add(1)) }
 
 // snapshot returns a function that has Redis forget what was written since: as a
@@ -121,7 +121,7 @@ func (s *Servers) counted(conn net.Conn, err error) (net.Conn, error) {
 	return countedConn{conn, &s.sent}, nil
 }
 
-// A countedConn counts writes: nobody here writes twice before an answer.
+// A countedConn counts writes: each client here waits for an answer before it writes again.
 type countedConn struct {
 	net.Conn
 	sent *atomic.Int64

@@ -59,7 +59,7 @@ func (t *trial) end() {
 	}
 }
 
-// make makes ids, with a pause after each, and says how many had been made before.
+// make makes ids, with a pause after each, and returns the number of repeated ones.
 func (t *trial) make(ctx context.Context, m Maker, count int, pause time.Duration) (repeated int, err error) {
 	for range count {
 		id, err := m.Next(ctx)
@@ -101,8 +101,8 @@ func (s *Servers) lost(ctx context.Context, sc Scheme, after time.Duration) (rep
 	return t.make(ctx, m, 100, 0)
 }
 
-// steps has the clock step back by a second in which a thousand ids were made, and
-// says how many are made twice then; errClockBehind if the scheme refuses.
+// steps sets the clock back by a second in which a thousand ids were made, and returns the number
+// of repeated ids. It returns errClockBehind if the scheme refuses.
 func (s *Servers) steps(ctx context.Context, sc Scheme, restarted bool) (repeated int, err error) {
 	t := s.trial(sc)
 	defer t.end()
@@ -122,8 +122,8 @@ func (s *Servers) steps(ctx context.Context, sc Scheme, restarted bool) (repeate
 	return t.make(ctx, m, 1000, time.Millisecond)
 }
 
-// ordered says how exactly ids are in the order of time, those of two processes that
-// take turns.
+// ordered describes how exactly ids are in the order of time, those of two processes that take
+// turns.
 func (s *Servers) ordered(ctx context.Context, sc Scheme) (string, error) {
 	for _, by := range []struct {
 		pause time.Duration
@@ -160,7 +160,7 @@ func (s *Servers) ascending(ctx context.Context, sc Scheme, pause time.Duration)
 	return true, nil
 }
 
-// betrays says how well the day's volume is read from its first id and its last.
+// betrays describes how exactly the first and the last id of a day reveal its volume.
 func (s *Servers) betrays(ctx context.Context, sc Scheme, random *rand.Rand) (string, error) {
 	if sc.Read == nil {
 		return "no", nil
@@ -200,8 +200,8 @@ func (s *Servers) betrays(ctx context.Context, sc Scheme, random *rand.Rand) (st
 	return "no", nil
 }
 
-// fits says whether ids fit into a signed integer of 8 bytes. It makes them from many
-// goroutines, and complains if two are the same.
+// fits reports whether ids fit into a signed integer of 8 bytes. It makes them from many
+// goroutines, and returns an error if two are equal.
 func (s *Servers) fits(ctx context.Context, sc Scheme) (bool, error) {
 	t := s.trial(sc)
 	defer t.end()

@@ -31,13 +31,13 @@ const (
 	cachedTexts = 100
 )
 
-// A Hub hands events to those who are subscribed.
+// A Hub sends events to its subscribers.
 type Hub struct {
 	mu          sync.Mutex
 	subscribers map[chan generated.FeedEvent]struct{}
 }
 
-// NewHub makes a hub that nobody is subscribed to.
+// NewHub returns a hub without subscribers.
 func NewHub() *Hub { return &Hub{subscribers: map[chan generated.FeedEvent]struct{}{}} }
 
 // Run hands out what is published until ctx ends. listening is called once nothing is
@@ -68,7 +68,7 @@ func (h *Hub) hand(e generated.FeedEvent) {
 	for c := range h.subscribers {
 		select {
 		case c <- e:
-		default: // who is checked counts a gap
+		default: // the check of the subscriber counts a gap
 		}
 	}
 }

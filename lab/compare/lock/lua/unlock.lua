@@ -1,11 +1,11 @@
--- unlock: give a lock back if it is still ours.
+-- unlock: delete a lock if the caller holds it.
 --
--- KEYS[1]  <prefix>lock:<name>  string, what the holder set
--- ARGV[1]  what the caller set
+-- KEYS[1]  <prefix>lock:<name>  string, token of the holder
+-- ARGV[1]  token of the caller
 --
--- returns  1 given back   0 it expired, or another holds it
---
--- One key: one slot. O(1).
+-- returns  1 released   0 it expired, or another process holds it
+-- slot     one
+-- cost     O(1)
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('DEL', KEYS[1])
 end

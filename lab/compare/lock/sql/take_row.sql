@@ -1,10 +1,10 @@
--- take_row: take the lock of a name, also when its holder's time is over.
+-- take_row: take the lock of a name, also if its holder's lease has expired.
 --
 -- $1  name
--- $2  owner, a value that nobody else has
--- $3  life, milliseconds
+-- $2  owner, a unique value
+-- $3  lease, in milliseconds
 --
--- One row is affected if the caller has the lock now, none if another has it.
+-- returns  nothing; affects one row if the caller has the lock now, none if another holds it
 INSERT INTO lock_rows AS held (name, owner, expires_at)
 VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
 ON CONFLICT (name) DO UPDATE

@@ -1,16 +1,16 @@
--- put_back: put what lies with a consumer back into its queue, the oldest to be read
--- first, unless the consumer has renewed its mark.
+-- put_back: return the pending messages of a consumer to its queue, the oldest to be read first,
+-- unless the consumer has renewed its mark. A consumer that was only slow returns with its next
+-- mark; its pending messages are then handled twice.
 --
--- KEYS[1]  mark of the consumer, string that ends
--- KEYS[2]  what it has in hand, list, the newest on the left
+-- KEYS[1]  mark of the consumer, string that expires
+-- KEYS[2]  its pending messages, list, the newest on the left
 -- KEYS[3]  the queue, list, read from the right
 -- KEYS[4]  consumers, set
 -- ARGV[1]  the consumer's name
 --
--- returns  how many were put back
---
--- O(messages in hand). A consumer that was only slow comes back with its next mark;
--- what it had in hand is then handled twice.
+-- returns  number of returned messages
+-- slot     one
+-- cost     O(pending messages)
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end

@@ -1,16 +1,16 @@
--- admit: take pieces of a sale for a user who has none, all or none, and queue the order.
+-- admit: take items of a sale for a user without an order, all or none, and queue the order.
 --
--- KEYS[1]  stock: string, pieces left
+-- KEYS[1]  stock: string
 -- KEYS[2]  buyers: hash, user -> order
 -- KEYS[3]  orders that wait for their row: stream
 -- ARGV[1]  user
 -- ARGV[2]  order
--- ARGV[3]  pieces
+-- ARGV[3]  quantity
 --
--- returns  { decision, order }: 1 admitted, 2 so many are not left (order ''), 3 the user
---          has this order
---
--- One tag, one slot. O(1). Nothing expires.
+-- returns  { decision, order }: 1 admitted, 2 not enough stock (order ''), 3 the user has this
+-- order
+-- slot     one; nothing expires
+-- cost     O(1)
 local held = redis.call('HGET', KEYS[2], ARGV[1])
 if held then
   return { 3, held }

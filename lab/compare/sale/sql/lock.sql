@@ -1,6 +1,6 @@
--- lock: keep the row of a sale until the transaction ends.
+-- lock: lock the row of a sale until the transaction ends.
 --
 -- $1  voucher
 --
--- returns  pieces left
+-- returns  stock
 SELECT stock FROM flash_sales WHERE id = $1 FOR UPDATE

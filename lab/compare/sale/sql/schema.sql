@@ -1,6 +1,6 @@
--- schema: what the comparison needs beside the server's own tables: how many pieces an
--- order has, which the server's are one of; a version of a sale; and the tables of
--- those who know neither constraints nor indexes.
+-- schema: extend the server's tables for the comparison: the quantity of an order, which is one in
+-- the server; a version of a sale; and tables without constraints and indexes for ways that know
+-- neither.
 ALTER TABLE orders ADD COLUMN quantity integer NOT NULL DEFAULT 1;
 ALTER TABLE flash_sales ADD COLUMN version bigint NOT NULL DEFAULT 1;
 CREATE SCHEMA bare;

@@ -1,9 +1,9 @@
--- see: what a sale is at this moment, and who asks.
+-- see: read the state of a sale for a user.
 --
 -- $1  voucher
 -- $2  user
 --
--- returns  pieces left, version, the user's order or 0
+-- returns  stock, version, the user's order or 0
 SELECT stock, version, COALESCE((
   SELECT o.id FROM orders AS o
   WHERE o.voucher_id = $1::bigint AND o.user_id = $2::bigint

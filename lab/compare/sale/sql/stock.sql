@@ -1,4 +1,4 @@
--- stock: the pieces that the database has left.
+-- stock: read the stock in the database.
 --
 -- $1  voucher
 SELECT stock FROM flash_sales WHERE id = $1

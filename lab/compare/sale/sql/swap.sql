@@ -1,14 +1,14 @@
--- swap: compare and set. Pieces are taken and the order is inserted if the sale still has
--- the version that was read.
+-- swap: compare and set. Take stock and insert the order if the sale still has the version that was
+-- read.
 --
--- $1  number of the order
+-- $1  order number
 -- $2  user
 -- $3  voucher
--- $4  pieces
--- $5  now, milliseconds
+-- $4  quantity
+-- $5  now, in milliseconds
 -- $6  version
 --
--- inserts one row, or none
+-- returns  nothing; inserts one row or none
 WITH taken AS (
   UPDATE flash_sales SET stock = stock - $4::integer, version = version + 1
   WHERE id = $3::bigint AND version = $6::bigint

@@ -1,15 +1,14 @@
--- take: the conditional update. Pieces are taken if there are so many and the user has no
--- order, and the order is inserted, in one statement. Who waited for the row of the sale
--- finds its new stock; an order of the same user that was inserted meanwhile stops at the
--- index order_live.
+-- take: the conditional update. In one statement, take stock and insert the order, if there is
+-- enough stock and the user has no order. A statement that waited for the row of the sale sees its
+-- new stock. The index order_live rejects an order of the same user that was inserted meanwhile.
 --
--- $1  number of the order
+-- $1  order number
 -- $2  user
 -- $3  voucher
--- $4  pieces
--- $5  now, milliseconds
+-- $4  quantity
+-- $5  now, in milliseconds
 --
--- inserts one row, or none
+-- returns  nothing; inserts one row or none
 WITH taken AS (
   UPDATE flash_sales SET stock = stock - $4::integer
   WHERE id = $3::bigint AND stock >= $4::integer AND NOT EXISTS (
