@@ -143,7 +143,7 @@ func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 	} {
 		from, to, err := b.span(ctx, b.sql.follows, group.follower, group.followers, group.author, group.authors)
 		if err == nil && to-from+1 != int64(group.followers*group.authors) {
-			err = fmt.Errorf("they are %d to %d", from, to)
+			err = fmt.Errorf("got ids %d to %d", from, to)
 		}
 		if err != nil {
 			return fmt.Errorf("make %d follows: %w", group.followers*group.authors, err)
@@ -164,7 +164,7 @@ func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 	}
 	for _, settle := range []string{"VACUUM ANALYZE users, follows", "CHECKPOINT"} { // or it happens while something is measured
 		if _, err := b.feeds.DB().ExecContext(ctx, settle); err != nil {
-			return fmt.Errorf("settle the tables: %w", err)
+			return fmt.Errorf("maintain the tables: %w", err)
 		}
 	}
 	fmt.Fprintf(progress, "feed: %d inboxes and %d notes\n", b.o.Followers, feedNotes*(feedAuthors+feedStars))
@@ -205,7 +205,7 @@ func (b *feedBench) each(ctx context.Context, commands func(pipe redis.Pipeliner
 		commands(pipe, i)
 		if pipe.Len() >= 1500 || i == int64(b.o.Followers)-1 {
 			if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-				return fmt.Errorf("send commands about inboxes: %w", err)
+				return fmt.Errorf("send commands for inboxes: %w", err)
 			}
 		}
 	}
@@ -214,7 +214,7 @@ func (b *feedBench) each(ctx context.Context, commands func(pipe redis.Pipeliner
 
 // drained waits until nothing waits to be pushed.
 func (b *feedBench) drained(ctx context.Context) error {
-	return b.until(ctx, "all is pushed", func() (bool, error) {
+	return b.until(ctx, "all notes are pushed", func() (bool, error) {
 		var n int
 		err := b.feeds.DB().QueryRowContext(ctx, "SELECT count(*) FROM outbox_jobs WHERE topic = 'feed' AND done_at IS NULL").Scan(&n)
 		return n == 0, err
@@ -445,7 +445,7 @@ func memoryOf(ctx context.Context, entries []redis.Z, options []string) (bytes i
 		return 0, fmt.Errorf("copy an inbox: %w", err)
 	}
 	if bytes, err = rdb.MemoryUsage(ctx, "inbox", 0).Result(); err != nil {
-		return 0, fmt.Errorf("ask how large an inbox is: %w", err)
+		return 0, fmt.Errorf("read the size of an inbox: %w", err)
 	}
 	return bytes, nil
 }

@@ -31,7 +31,7 @@ func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.Peopl
 	}
 	if p.Follows > 0 {
 		if err := db.QueryRowContext(ctx, follows, first, p.Number, followees, p.Follows).Scan(new(int64), new(int64)); err != nil {
-			return nil, fmt.Errorf("have %d users follow %d each: %w", p.Number, p.Follows, err)
+			return nil, fmt.Errorf("insert follows of %d users, %d each: %w", p.Number, p.Follows, err)
 		}
 		if _, err := db.ExecContext(ctx, counts, followees, p.Follows, p.Number); err != nil {
 			return nil, fmt.Errorf("count followers: %w", err)

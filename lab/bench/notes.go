@@ -126,7 +126,7 @@ func (b *notesBench) dense(ctx context.Context) (string, error) {
 	var n, last int64
 	err := b.w.DB().QueryRowContext(ctx, "SELECT count(*), max(seq) FROM note_events").Scan(&n, &last)
 	if err != nil {
-		return "", fmt.Errorf("look for holes: %w", err)
+		return "", fmt.Errorf("count holes: %w", err)
 	}
 	if n != last {
 		return fmt.Sprintf("%d of %d missing", last-n, last), nil

@@ -219,7 +219,7 @@ func (b *deleteBench) measure(ctx context.Context, work func(context.Context) er
 		return stall{}, err
 	}
 	if len(r.waits) == 0 {
-		return stall{}, errors.New("the probe got no answer")
+		return stall{}, errors.New("probe got no answer")
 	}
 	slices.Sort(r.waits)
 	s.longest, s.p99, s.asked = r.waits[len(r.waits)-1], r.waits[len(r.waits)*99/100], len(r.waits)

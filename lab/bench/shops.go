@@ -149,7 +149,7 @@ func (b *shopBench) ask(ctx context.Context, method, path string, body []byte) (
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the server: %w", err)
+		return nil, fmt.Errorf("send the request: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(res.Body)
@@ -157,7 +157,7 @@ func (b *shopBench) ask(ctx context.Context, method, path string, body []byte) (
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	if res.StatusCode != http.StatusOK || strings.HasPrefix(string(answer), `{"errors"`) {
-		return nil, fmt.Errorf("the server answered %d: %.200s", res.StatusCode, answer)
+		return nil, fmt.Errorf("server returned status %d: %.200s", res.StatusCode, answer)
 	}
 	return answer, nil
 }

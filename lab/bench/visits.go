@@ -105,7 +105,7 @@ func (b *visitsBench) counted(ctx context.Context, key string, n int, sketch *hy
 	}
 	memory, err := b.rdb.MemoryUsage(ctx, key).Result()
 	if err != nil {
-		return nil, fmt.Errorf("ask for the size of visitors: %w", err)
+		return nil, fmt.Errorf("read the size of visitors: %w", err)
 	}
 	theirs, err := hyperloglog.Parse(text)
 	if err != nil {
@@ -171,9 +171,9 @@ func (b *visitsBench) cost(ctx context.Context) (rows []harness.Row, err error) 
 	}
 	return []harness.Row{
 		{What: "a PFADD and its round trip", Measured: fmt.Sprintf("%.0f ns", each["PFADD"])},
-		row("recording an operation of somebody who was here", "room"),
+		row("recording an operation of a recent visitor", "room"),
 		row("the same with finding out who it is, of a user", "user"),
-		row("the same of a stranger", "stranger"),
+		row("the same of an anonymous client", "stranger"),
 	}, nil
 }
 

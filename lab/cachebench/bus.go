@@ -146,7 +146,7 @@ func (x *busPair) update(ctx context.Context, link *cachetest.Link, f cachetest.
 		if took := time.Since(committed); got == want {
 			return took, nil
 		} else if took > time.Minute {
-			return 0, errors.New("an update was not seen within a minute")
+			return 0, errors.New("update was not seen within a minute")
 		}
 		if err := clock.Sleep(ctx, 100*time.Microsecond); err != nil {
 			return 0, err

@@ -60,13 +60,13 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		without = subprocess.ErrNoServer
 	}
 	return harness.Table(ctx, "bench cache", []harness.Measurement{
-		{Name: "hits in Redis beside a bare GET", Measure: b.hit},
-		{Name: "local hits beside otter", Measure: b.localHit},
-		{Name: "many keys at once beside MGET", Measure: b.many},
+		{Name: "hits in Redis next to a bare GET", Measure: b.hit},
+		{Name: "local hits next to otter", Measure: b.localHit},
+		{Name: "many keys at once next to MGET", Measure: b.many},
 		{Name: "expiries of a hot key over three processes", Measure: b.expiries},
 		{Name: "strict reads over three processes that are killed", Measure: b.strict},
 		{Name: "absent keys", Measure: b.absent},
-		{Name: "updates that other processes hear of", Measure: b.bus, Without: without},
+		{Name: "updates seen by other processes", Measure: b.bus, Without: without},
 		{Name: "an emptied Redis", Measure: b.emptied, Without: without},
 		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
 	}, out, o.Progress)

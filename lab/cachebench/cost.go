@@ -234,7 +234,7 @@ func (b *cacheBench) many(ctx context.Context) ([]harness.Row, error) {
 		for _, r := range records {
 			s, ok := r.(string)
 			if !ok {
-				return errors.New("a plain key is gone")
+				return errors.New("a plain key is absent")
 			}
 			if err := each([]byte(s)); err != nil {
 				return err

@@ -147,7 +147,7 @@ func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 		before := c.Stats().Loads
 		_, err = harness.RunParallel(ctx, together, asked, func(ctx context.Context) error {
 			if _, err := c.Get(ctx, ids()); !errors.Is(err, cache.ErrNotFound) {
-				return fmt.Errorf("an absent id: %w", err)
+				return fmt.Errorf("read an absent id: %w", err)
 			}
 			return nil
 		})

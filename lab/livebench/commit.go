@@ -45,7 +45,7 @@ func (s *CommitServer) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accept who wants notes committed: %w", err)
+			return fmt.Errorf("accept a commit client: %w", err)
 		}
 		serving.Go(func() { s.serve(ctx, conn) })
 	}
@@ -94,11 +94,11 @@ func NewCommitClient(path string) *CommitClient { return &CommitClient{path: pat
 func (c *CommitClient) Publish(ctx context.Context, title, content string) error {
 	conn, err := c.connection(ctx)
 	if err != nil {
-		return fmt.Errorf("find who commits notes: %w", err)
+		return fmt.Errorf("connect to the commit server: %w", err)
 	}
 	a, err := conn.ask(ctx, commitQuestion{title, content})
 	if err != nil {
-		return fmt.Errorf("ask for a note to be committed: %w", errors.Join(ctx.Err(), err))
+		return fmt.Errorf("request the commit of a note: %w", errors.Join(ctx.Err(), err))
 	}
 	c.mu.Lock()
 	c.idle = append(c.idle, conn)

@@ -119,15 +119,15 @@ func (s *Server) answer(ctx context.Context, q Question) (a Answer, err error) {
 func resident() (bytesOfIt int64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, fmt.Errorf("ask for the memory of this process: %w", err)
+		return 0, fmt.Errorf("read the memory of this process: %w", err)
 	}
 	fields := bytes.Fields(text)
 	if len(fields) < 2 {
-		return 0, fmt.Errorf("the memory of this process is %q", text)
+		return 0, fmt.Errorf("invalid memory of this process: %q", text)
 	}
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the memory of this process: %w", err)
+		return 0, fmt.Errorf("parse the memory of this process: %w", err)
 	}
 	return pages * int64(os.Getpagesize()), nil
 }

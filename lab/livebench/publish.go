@@ -60,7 +60,7 @@ func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, t
 			err = clock.Sleep(ctx, time.Until(begin.Add(time.Duration(n-p.First)*p.Every)))
 		}
 		if err != nil {
-			return n, fmt.Errorf("before item %d: %w", n, err)
+			return n, fmt.Errorf("wait for item %d: %w", n, err)
 		}
 		now := time.Now()
 		if now.Sub(begin) >= p.For {
@@ -86,7 +86,7 @@ func await(conn net.Conn, received, wanted int64) (int64, error) {
 		}
 		var b [8]byte
 		if _, err := io.ReadFull(conn, b[:]); err != nil {
-			return received, errors.Join(fmt.Errorf("items are received up to %d, not %d", received, wanted), err)
+			return received, errors.Join(fmt.Errorf("received items up to %d, want %d", received, wanted), err)
 		}
 		received = int64(binary.LittleEndian.Uint64(b[:]))
 	}

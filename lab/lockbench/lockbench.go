@@ -69,8 +69,8 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		{Name: "lock and unlock next to redsync and bare commands", Measure: b.cost},
 		{Name: "hand-over between two processes", Measure: b.handover},
 		{Name: "many waiters in several processes", Measure: b.crowd},
-		{Name: "what Redis is asked while somebody waits", Measure: b.silence, Without: without},
-		{Name: "calls that are cancelled over a slow link", Measure: b.cancelled, Without: without},
+		{Name: "commands of a waiter in Redis", Measure: b.silence, Without: without},
+		{Name: "calls cancelled over a slow link", Measure: b.cancelled, Without: without},
 		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
 		{Name: "one of three nodes stopped or killed", Measure: b.quorum, Without: without},
 	}, out, o.Progress)

@@ -60,7 +60,7 @@ func (b *lockBench) asked(ctx context.Context, p place) (commands, pings int64, 
 	go func() {
 		h, err := waiter.acquire(waiting, "quiet")
 		if err == nil {
-			err = errors.Join(errors.New("two had the lock"), h.Release(ctx))
+			err = errors.Join(errors.New("two holders of the lock"), h.Release(ctx))
 		} else if waiting.Err() != nil {
 			err = nil
 		}
@@ -111,12 +111,12 @@ var callsOf = regexp.MustCompile(`(?m)^cmdstat_([^:]+):calls=(\d+)`)
 func (b *lockBench) calls(ctx context.Context, rdb redis.UniversalClient) (map[string]int64, error) {
 	info, err := rdb.Info(ctx, "commandstats").Result()
 	if err != nil {
-		return nil, fmt.Errorf("ask Redis what it executed: %w", err)
+		return nil, fmt.Errorf("read the command counters of Redis: %w", err)
 	}
 	calls := make(map[string]int64)
 	for _, found := range callsOf.FindAllStringSubmatch(info, -1) {
 		if calls[found[1]], err = strconv.ParseInt(found[2], 10, 64); err != nil {
-			return nil, fmt.Errorf("read what Redis executed: %w", err)
+			return nil, fmt.Errorf("parse the command counters of Redis: %w", err)
 		}
 	}
 	return calls, nil

@@ -83,7 +83,7 @@ func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
 	}
 	defer func() { _ = b.rdb.Close() }()
 	if b.stage, err = o.Stage(ctx, b.on); err != nil {
-		return fmt.Errorf("set the stage: %w", err)
+		return fmt.Errorf("prepare the stage: %w", err)
 	}
 	defer func() { err = errors.Join(err, b.stage.Close()) }()
 	if b.tokens, err = b.stage.People(ctx, o.Users); err != nil {
@@ -97,7 +97,7 @@ func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
 		{Name: "waiting for the commit", Measure: func(ctx context.Context) ([]harness.Row, error) { return b.all(ctx, defaultWait) }},
 		{Name: "without Redis", Measure: b.away},
 	}
-	return harness.Table(ctx, "bench sale, the door", list, out, o.Progress)
+	return harness.Table(ctx, "bench sale over HTTP", list, out, o.Progress)
 }
 
 // doorBench is one run.
@@ -234,7 +234,7 @@ func (b *doorBench) storm(ctx context.Context, s *testbed.Server, l load) (o *ou
 func (b *doorBench) greet(ctx context.Context, tokens []string) error {
 	o, err := b.greeted(ctx, tokens)
 	if err == nil && o.won != len(tokens) {
-		err = fmt.Errorf("%d of %d users are not known: %s", len(tokens)-o.won, len(tokens), o.odd())
+		err = fmt.Errorf("%d of %d users are unknown: %s", len(tokens)-o.won, len(tokens), o.odd())
 	}
 	return err
 }
@@ -274,9 +274,9 @@ func (b *doorBench) check(ctx context.Context, sale Sale, c *doorCourse, users, 
 	case c.won != users:
 		c.wrong = fmt.Sprintf("%d of %d users won: %s", c.won, users, c.odd())
 	case c.database != (count{users, users, users, users}):
-		c.wrong = fmt.Sprintf("%d users won, and there are %d live orders of %d, of %d users; %d pieces are gone", users, c.database.live, c.database.orders, c.database.users, c.database.gone)
+		c.wrong = fmt.Sprintf("%d users won, with %d live orders of %d, of %d users; %d units are gone", users, c.database.live, c.database.orders, c.database.users, c.database.gone)
 	case c.left != spare:
-		c.wrong = fmt.Sprintf("%d pieces are left in Redis, not %d", c.left, spare)
+		c.wrong = fmt.Sprintf("%d units are left in Redis, want %d", c.left, spare)
 	}
 	return nil
 }
@@ -462,7 +462,7 @@ func (b *doorBench) script(ctx context.Context) (float64, error) {
 		a := &all[n.Add(1)-1]
 		answer, err := s.EvalSha(ctx, b.rdb, a.keys, a.args...).Slice()
 		if err == nil && answer[0] != "admitted" {
-			err = fmt.Errorf("the script answered %v", answer)
+			err = fmt.Errorf("script returned %v", answer)
 		}
 		return err
 	})
@@ -568,13 +568,13 @@ func (b *doorBench) without(ctx context.Context, signal string, send func(string
 		},
 		{What: "an answer, p50 and p99" + at, Measured: millis(after.took)},
 		{
-			What:     "pieces; wins, live orders, users who have one, pieces gone" + at,
+			What:     "units; wins, live orders, users with one, units gone" + at,
 			Measured: fmt.Sprintf("%d; %d, %d, %d, %d", stock, before.won+after.won, d.live, d.users, d.gone), Goal: "no oversell",
 			Met: d.live <= stock && d.users == d.live && d.gone == d.live,
 		},
-		{What: "answers that were no wins" + at, Measured: after.odd()},
+		{What: "answers other than wins" + at, Measured: after.odd()},
 		{
-			What: "UNAUTHENTICATED answers; tokens that are not known" + at, Measured: fmt.Sprintf("%d; %d", before.signedOut+after.signedOut+known.signedOut, len(known.took)-known.won), Goal: "0; 0",
+			What: "UNAUTHENTICATED answers; unknown tokens" + at, Measured: fmt.Sprintf("%d; %d", before.signedOut+after.signedOut+known.signedOut, len(known.took)-known.won), Goal: "0; 0",
 			Met: before.signedOut+after.signedOut+known.signedOut == 0 && len(known.took) == known.won,
 		},
 	}, nil

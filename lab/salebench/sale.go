@@ -112,7 +112,7 @@ func failuresRow(all []*course, at string) harness.Row {
 // checkRow reports whether each sale sold its whole stock once.
 func checkRow(all []*course, pieces int, at string) harness.Row {
 	r := harness.Row{
-		What: "sales in which pieces sold = orders = users who have one = pieces gone, all of them" + at,
+		What: "sales in which units sold = orders = users with one = units gone, all of them" + at,
 		Goal: "all", Met: true,
 	}
 	good := 0
@@ -133,7 +133,7 @@ func (c *course) wrong(pieces int) string {
 	if !c.unsettled && d == (count{pieces, pieces, pieces, pieces}) && c.left == 0 {
 		return ""
 	}
-	return fmt.Sprintf("of %d pieces %d were sold to %d live orders of %d, of %d users, %d are gone from the database, and %d left in Redis",
+	return fmt.Sprintf("of %d units %d were sold to %d live orders of %d, of %d users, %d are gone from the database, and %d left in Redis",
 		pieces, c.admitted.Load(), d.live, d.orders, d.users, d.gone, c.left)
 }
 
@@ -235,7 +235,7 @@ func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience ti
 	for {
 		n := 0
 		if err := db.QueryRowContext(ctx, sqldb.Statement(goneSQL), sale.Voucher()).Scan(&n); err != nil {
-			return fmt.Errorf("read what is gone of sale %d: %w", sale.Voucher(), err)
+			return fmt.Errorf("read the sold items of sale %d: %w", sale.Voucher(), err)
 		}
 		if n >= pieces || clock.Sleep(patient, lookPause) != nil {
 			return ctx.Err()

@@ -103,7 +103,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.shop.Close()) }()
 	return b.serve(ctx, func(ctx context.Context) error {
-		list := []harness.Measurement{{Name: "what the servers do by themselves", Measure: b.anchors}}
+		list := []harness.Measurement{{Name: "bare servers", Measure: b.anchors}}
 		for _, callers := range o.Callers {
 			list = append(list, harness.Measurement{
 				Name:    fmt.Sprintf("sales to %d at a time", callers),

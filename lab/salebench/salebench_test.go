@@ -103,7 +103,7 @@ func (s *slowSale) Order(ctx context.Context, user int64) (Result, error) {
 			user = s.first.Load()
 		case "forgets the stock":
 			return Stored, s.insert(ctx, user)
-		case "refuses who has a piece":
+		case "refuses a repeated buyer":
 			return SoldOut, nil
 		}
 	}
@@ -135,10 +135,10 @@ func TestTheTableSaysWhetherTheSalesWereRight(t *testing.T) {
 		{"", fine, once},
 		{"fails once", fine, once},
 		{"two round trips", fine, "≤ 1 NO"},
-		{"loses an order", "40 pieces 40 were sold to 39 live orders of 39, of 39 users, 39 are gone from the database, and 0 left in Redis all NO", once},
-		{"sells to one user twice", "40 pieces 40 were sold to 40 live orders of 40, of 39 users, 40 are gone from the database, and 0 left in Redis all NO", once},
-		{"forgets the stock", "40 pieces 40 were sold to 40 live orders of 40, of 40 users, 39 are gone from the database, and 0 left in Redis all NO", once},
-		{"refuses who has a piece", "40 pieces 39 were sold to 39 live orders of 39, of 39 users, 39 are gone from the database, and 0 left in Redis all NO", once},
+		{"loses an order", "40 units 40 were sold to 39 live orders of 39, of 39 users, 39 are gone from the database, and 0 left in Redis all NO", once},
+		{"sells to one user twice", "40 units 40 were sold to 40 live orders of 40, of 39 users, 40 are gone from the database, and 0 left in Redis all NO", once},
+		{"forgets the stock", "40 units 40 were sold to 40 live orders of 40, of 40 users, 39 are gone from the database, and 0 left in Redis all NO", once},
+		{"refuses a repeated buyer", "40 units 39 were sold to 39 live orders of 39, of 39 users, 39 are gone from the database, and 0 left in Redis all NO", once},
 	}
 	o := Options{Users: 40, Rounds: 1, Progress: t.Output(), patience: time.Second}
 	var wrong []string
@@ -153,7 +153,7 @@ func TestTheTableSaysWhetherTheSalesWereRight(t *testing.T) {
 	t.Logf("\n%s", out.String())
 	for i, tt := range tests {
 		t.Run(tt.wrong, func(t *testing.T) {
-			for what, want := range map[string]string{"sales in which pieces sold": tt.check, "round trips to Redis for an order": tt.trips} {
+			for what, want := range map[string]string{"sales in which units sold": tt.check, "round trips to Redis for an order": tt.trips} {
 				row := regexp.MustCompile(fmt.Sprintf(`(?m)^%s.*, %d at a time .*$`, what, o.Callers[i])).FindString(out.String())
 				if got := strings.Join(strings.Fields(row), " "); !strings.HasSuffix(got, " "+want) {
 					t.Errorf("%q, want it to end with %q", got, want)

@@ -231,7 +231,7 @@ func (b *bench) loadServer(ctx context.Context, f *figure, s *target, l load, ro
 		return err
 	}
 	if got.n == 0 {
-		return fmt.Errorf("no right answer: %s", got.example)
+		return fmt.Errorf("no correct answer: %s", got.example)
 	}
 	used = used.since(cost)
 	f.rate = append(f.rate, got.rate())

@@ -205,7 +205,7 @@ func (b *bench) command(process string, args ...string) *exec.Cmd {
 func (b *bench) openOther() error {
 	at, err := url.Parse(b.At)
 	if err != nil || at.Scheme != "http" || at.Host == "" {
-		return fmt.Errorf("%q is no http:// URL of a server", b.At)
+		return fmt.Errorf("invalid server URL %q: want http://", b.At)
 	}
 	if at.Port() == "" {
 		at.Host += ":80"
@@ -254,7 +254,7 @@ func (b *bench) look(ctx context.Context) (err error) {
 		}
 	}
 	if err := b.ask(ctx, b.people[2], "{ shopTypes { id } shops(first: 100) { edges { node { id } } } hotNotes(first: 50) { edges { node { id } } } }", nil, &seen); err != nil {
-		return fmt.Errorf("look what there is: %w", err)
+		return fmt.Errorf("read the town: %w", err)
 	}
 	for _, t := range seen.ShopTypes {
 		b.types = append(b.types, t.ID)
@@ -281,7 +281,7 @@ func readPeople(path string) (people []person, err error) {
 		people = append(people, person{s, testbed.Address(i + 1)})
 	}
 	if len(people) < 100 || people[0].Role != "ADMIN" || people[1].Role != "MERCHANT" {
-		return nil, errors.New("these are not an administrator, a merchant and some hundred customers")
+		return nil, errors.New("tokens must be of an administrator, a merchant and some hundred customers")
 	}
 	return people, nil
 }

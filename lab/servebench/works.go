@@ -55,11 +55,11 @@ func (w *work) unmeasured(b *bench) string {
 	case w.own && b.At != "":
 		return "it needs a server of its own"
 	case w.fresh && len(b.people) < crowd+2+1000:
-		return "there are not enough people"
+		return "not enough people"
 	case w.name == "login" && b.codes == nil:
 		return "login codes go elsewhere"
 	case strings.HasPrefix(w.name, "uncached") && b.allShop == 0:
-		return "it is not known which shops there are: the database is not"
+		return "the shops are unknown without a database"
 	}
 	return ""
 }
@@ -219,7 +219,7 @@ func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
 			Errors []any
 		}
 		if err := json.Unmarshal(answer, &said); err != nil || said.Data == nil || len(said.Errors) > 0 {
-			return fmt.Errorf("the answer is %.300s", answer)
+			return fmt.Errorf("unexpected answer %.300s", answer)
 		}
 		r.all = len(answer)
 		if end := bytes.LastIndex(answer, []byte(`"pageInfo"`)); end > 0 {
@@ -230,7 +230,7 @@ func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
 		}
 		r.want = bytes.Clone(answer)
 	}
-	return errors.New("the answer is another one each time")
+	return errors.New("answers differ each time")
 }
 
 // nodesIn counts the things of an answer by their ids.
@@ -252,7 +252,7 @@ func (b *bench) shopsOnce(_ context.Context, s *target) ([]request, error) {
 	left := b.allShop - b.asked
 	n := min(left, max(b.allShop/int64(2*b.Rounds+4), 1000))
 	if n < 100 {
-		return nil, errors.New("there are not enough shops")
+		return nil, errors.New("not enough shops")
 	}
 	text, all := document("shop"), make([]request, n)
 	for i := range all {
@@ -286,7 +286,7 @@ func (b *bench) greet(ctx context.Context, s *target, people []person) error {
 		all[i] = request{wire: wire(s, p, "{ me { id } }", nil), want: []byte(p.ID)}
 	}
 	if o := (load{s.addr(), b.Connections, all}).closed(ctx, time.Minute, false); o.wrong > 0 {
-		return fmt.Errorf("%d of %d are not known: %s", o.wrong, len(people), o.example)
+		return fmt.Errorf("%d of %d users are unknown: %s", o.wrong, len(people), o.example)
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 		}
 	}
 	if err := b.ask(ctx, b.people[1], "{ me { shops(first: 1) { edges { node { id } } } } }", nil, &mine); err != nil {
-		return nil, fmt.Errorf("ask for the merchant's shops: %w", err)
+		return nil, fmt.Errorf("read the merchant's shops: %w", err)
 	}
 	if len(mine.Me.Shops.Edges) == 0 {
 		return nil, errors.New("the merchant has no shop")
@@ -336,7 +336,7 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
 	n := min(checkIns, (len(b.people)-2)/(b.Rounds+1)) // the tail is one more round
 	if n < 100 {
-		return nil, errors.New("there are not enough people")
+		return nil, errors.New("not enough people")
 	}
 	people := b.people[2+b.checkedIn:][:n]
 	b.checkedIn += len(people)
@@ -366,7 +366,7 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 		case code := <-message:
 			all[i] = request{wire: wire(s, who, text, vars{"phone": phone, "code": code}), want: []byte(`{"data":{"login":{"token":"`)}
 		case <-time.After(patience):
-			return nil, errors.New("no login code came")
+			return nil, errors.New("login code did not arrive")
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

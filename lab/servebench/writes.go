@@ -360,12 +360,12 @@ func (w *writes) rest(ctx context.Context) (time.Duration, error) {
 	for {
 		var waiting int
 		if err := w.db.QueryRowContext(ctx, statement("waiting")).Scan(&waiting); err != nil {
-			return 0, fmt.Errorf("count the jobs of the outbox: %w", err)
+			return 0, fmt.Errorf("count outbox jobs: %w", err)
 		}
 		if waited := time.Since(begin); waiting == 0 && waited >= minRest {
 			return waited, nil
 		} else if waited > restPatience {
-			return 0, fmt.Errorf("%d jobs of the outbox were not done within %v", waiting, restPatience)
+			return 0, fmt.Errorf("%d outbox jobs were not done within %v", waiting, restPatience)
 		}
 		if err := pause(ctx, restLook); err != nil {
 			return 0, err

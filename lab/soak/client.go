@@ -88,7 +88,7 @@ func (c *client) ask(ctx context.Context, who person, name string, variables var
 		} `json:"errors"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return failure{fmt.Sprintf("HTTP_%d", status), name + " is answered with no JSON"}
+		return failure{fmt.Sprintf("HTTP_%d", status), name + ": response is not JSON"}
 	}
 	if len(answer.Errors) > 0 {
 		e := answer.Errors[0]

@@ -42,7 +42,7 @@ func newAudience(servers []string, documents map[string]string) (*audience, erro
 			return &audience{servers: servers, text: text, began: map[string]time.Time{}, ended: map[string]int{}}, nil
 		}
 	}
-	return nil, errors.New("the app has no document of live feeds")
+	return nil, errors.New("no document of live feeds in the app")
 }
 
 // published records a new note. Followers may have received it before.

@@ -226,11 +226,11 @@ func (c *course) goals() []goal {
 			})
 		}
 	}
-	goals = append(goals, goal{"looks at /metrics that no server answered", fmt.Sprint(c.missed), "0", c.missed == 0})
+	goals = append(goals, goal{"reads of /metrics without an answer", fmt.Sprint(c.missed), "0", c.missed == 0})
 	for i, t := range c.tallies {
-		measured := fmt.Sprintf("%d pieces, %d ordered, %d paid; %d told, %d of them FAILED", t.initial, t.live, t.paid, t.told, t.failed)
+		measured := fmt.Sprintf("%d units, %d ordered, %d paid; %d reported, %d of them FAILED", t.initial, t.live, t.paid, t.told, t.failed)
 		measured = strings.Join(append([]string{measured}, t.wrong...), "; ")
-		goals = append(goals, goal{fmt.Sprintf("sale %d adds up in the rows, in Redis and with what buyers were told", i+1), measured, "yes", len(t.wrong) == 0})
+		goals = append(goals, goal{fmt.Sprintf("sale %d adds up in the rows, in Redis and with the buyers' answers", i+1), measured, "yes", len(t.wrong) == 0})
 	}
 	goals = append(goals, c.heard(), goal{
 		what: "the client began later than intended, p99 and longest", measured: func() string {
@@ -245,7 +245,7 @@ func (c *course) goals() []goal {
 func (c *course) heard() goal {
 	slices.Sort(c.live.delays)
 	return goal{
-		what: "notes told to live feeds; from the begin of publishing, p50 and p99; sockets that ended",
+		what: "notes received by live feeds; from the begin of publishing, p50 and p99; sockets that ended",
 		measured: fmt.Sprintf("%d; %.1f and %.1f ms; %s", c.live.told, millis(percentile(c.live.delays, 50)),
 			millis(percentile(c.live.delays, 99)), tallied(c.live.ended)),
 	}

@@ -123,7 +123,7 @@ func (c *crowd) order(ctx context.Context, v *visit) error {
 	s := c.sales[v.sale]
 	id := s.known()
 	if id == "" {
-		return failure{"NO_SALE", "it could not be made"}
+		return failure{"NO_SALE", "not created"}
 	}
 	// In a race each arrival is another user: users do not come to a sale repeatedly.
 	who := c.people[2+v.rnd.IntN(len(c.people)-2)]
@@ -182,7 +182,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 		case err != nil:
 			return err
 		case got.Order == nil:
-			return wrong("an order that was told is not found")
+			return wrong("a reported order is not found")
 		}
 		status = got.Order.Status
 	}
@@ -202,7 +202,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 		return err
 	}
 	if got.PayOrder.Order == nil || got.PayOrder.Order.Status != "PAID" {
-		return wrong("what was paid is not PAID")
+		return wrong("a paid order is not PAID")
 	}
 	s.tell(order, "PAID")
 	return nil
@@ -219,7 +219,7 @@ type tally struct {
 func (s *sale) settled(ctx context.Context, db *sqldb.SQL, api *client) (t tally, err error) {
 	id := s.known()
 	if id == "" {
-		return tally{wrong: []string{fmt.Sprintf("it was never made: %v", s.trouble)}}, nil
+		return tally{wrong: []string{fmt.Sprintf("it was never created: %v", s.trouble)}}, nil
 	}
 	for deadline := time.Now().Add(salePatience); ; {
 		if t, err = s.tally(ctx, db, api, id); err != nil || len(t.wrong) == 0 || time.Now().After(deadline) {
@@ -244,10 +244,10 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 	}
 	say := func(format string, args ...any) { t.wrong = append(t.wrong, fmt.Sprintf(format, args...)) }
 	if t.left+t.live != t.initial {
-		say("%d pieces, but %d left and %d ordered", t.initial, t.left, t.live)
+		say("%d units, but %d left and %d ordered", t.initial, t.left, t.live)
 	}
 	if t.users != t.live {
-		say("%d orders of %d users, who may have one", t.live, t.users)
+		say("%d orders of %d users, with at most one each", t.live, t.users)
 	}
 	var shown struct {
 		Voucher *struct{ Sale struct{ Stock int } }
@@ -255,7 +255,7 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 	if err := api.ask(ctx, person{}, "Sale", vars{"id": id}, &shown); err != nil {
 		say("the sale is not shown: %v", err)
 	} else if shown.Voucher == nil || shown.Voucher.Sale.Stock != t.left {
-		say("%d pieces are left, and the page shows %+v", t.left, shown.Voucher)
+		say("%d units are left, and the page shows %+v", t.left, shown.Voucher)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +272,7 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 		var of int64
 		var now string
 		if err := db.QueryRowContext(ctx, sqldb.Statement(orderSQL), number.N).Scan(&of, &now); err != nil {
-			say("an order that was told is not there: %v", err)
+			say("a reported order is absent: %v", err)
 			continue
 		}
 		switch {
@@ -285,7 +285,7 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 		}
 	}
 	if t.paid < paid {
-		say("%d were told to be paid, and %d are", paid, t.paid)
+		say("%d were reported as paid, and %d are", paid, t.paid)
 	}
 	return t, nil
 }

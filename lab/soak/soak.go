@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 		return fmt.Errorf("write the picture: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(o.Dir, "soak.tsv"), c.table(), 0o644); err != nil { //nolint:gosec // the same
-		return fmt.Errorf("write what was read of the servers: %w", err)
+		return fmt.Errorf("write the metrics of the servers: %w", err)
 	}
 	return c.report(out)
 }

@@ -124,7 +124,7 @@ func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, erro
 		people = append(people, person{n: i + 1, id: at.ID, token: at.Token, visitor: fmt.Sprintf("tandian_visitor=%022d", i)})
 	}
 	if len(people) != o.Users {
-		return nil, fmt.Errorf("read the sessions of the town: there are %d of %d", len(people), o.Users)
+		return nil, fmt.Errorf("read the sessions of the town: got %d, want %d", len(people), o.Users)
 	}
 	return people, testbed.Settle(ctx, s.db)
 }
@@ -148,7 +148,7 @@ func (s *stage) startServers(ctx context.Context, o Options, dir string) error {
 		addr, err := p.Call(wait, struct{}{})
 		cancel()
 		if err != nil {
-			return fmt.Errorf("start server %d, see its log: %w", i+1, err)
+			return fmt.Errorf("start server %d (see its log): %w", i+1, err)
 		}
 		s.processes = append(s.processes, p)
 		s.urls = append(s.urls, "http://"+string(addr))
@@ -164,10 +164,10 @@ func (s *stage) crowd(ctx context.Context, o Options, people []person, api *clie
 	}
 	err := s.db.QueryRowContext(ctx, sqldb.Statement(marksSQL)).Scan(&c.shops.first, &c.shops.last, &c.notes.first, &c.notes.last)
 	if err != nil {
-		return nil, fmt.Errorf("read what there is: %w", err)
+		return nil, fmt.Errorf("read the town: %w", err)
 	}
 	if c.shops.last-c.shops.first+1 != int64(o.Shops) || c.notes.last-c.notes.first+1 != int64(o.Notes) {
-		return nil, fmt.Errorf("the town is not numbered in a row: shops %d to %d, notes %d to %d", c.shops.first, c.shops.last, c.notes.first, c.notes.last)
+		return nil, fmt.Errorf("ids of the town have gaps: shops %d to %d, notes %d to %d", c.shops.first, c.shops.last, c.notes.first, c.notes.last)
 	}
 	rows, err := s.db.QueryContext(ctx, sqldb.Statement(placesSQL), somewhat)
 	if err != nil {

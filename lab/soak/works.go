@@ -300,7 +300,7 @@ func (c *crowd) feed(ctx context.Context, v *visit) error {
 		return err
 	}
 	if got.Me == nil || got.Me.ID != v.who.id || got.Me.Feed == nil {
-		return wrong("the feed of somebody else, or none")
+		return wrong("the feed of another user, or none")
 	}
 	return nil
 }
@@ -381,7 +381,7 @@ func (c *crowd) follow(ctx context.Context, v *visit) error {
 		return err
 	}
 	if p.User == nil || p.User.ID != whom.id {
-		return wrong("%s of somebody else", document)
+		return wrong("%s of another user", document)
 	}
 	return nil
 }
@@ -394,7 +394,7 @@ func (c *crowd) publish(ctx context.Context, v *visit) error {
 			UserErrors userErrors
 		}
 	}
-	input := vars{"shopId": c.shops.pick(v.rnd), "title": fmt.Sprintf("Visit %d", v.n), "content": "The soup was hot and the tea was free. I shall come again."}
+	input := vars{"shopId": c.shops.pick(v.rnd), "title": fmt.Sprintf("Visit %d", v.n), "content": "The soup was hot and the tea was free. I will come again."}
 	if err := c.api.ask(ctx, v.who, "PublishNote", vars{"input": input}, &got); err != nil {
 		return err
 	}
@@ -455,7 +455,7 @@ func (c *crowd) signIn(ctx context.Context, v *visit) error {
 	select {
 	case code = <-message:
 	case <-time.After(requestPatience):
-		return failure{"NO_CODE", "no login code came"}
+		return failure{"NO_CODE", "login code did not arrive"}
 	case <-ctx.Done():
 		return ctx.Err() //nolint:wrapcheck // it names the operation
 	}
@@ -478,7 +478,7 @@ func (c *crowd) signIn(ctx context.Context, v *visit) error {
 		return err
 	}
 	if me.Me == nil || me.Me.ID != who.id {
-		return wrong("somebody else is signed in, or nobody")
+		return wrong("another user is signed in, or none")
 	}
 	if v.rnd.IntN(10) < 3 {
 		return c.api.ask(ctx, who, "Logout", nil, &struct{}{})

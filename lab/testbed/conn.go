@@ -57,8 +57,8 @@ func (c *Conn) Ask(ctx context.Context, request []byte) (body []byte, err error)
 var (
 	contentLength = []byte("Content-Length: ")
 	closing       = []byte("Connection: close")
-	errNoLength   = errors.New("an answer without Content-Length")
-	errNoStatus   = errors.New("an answer without a status")
+	errNoLength   = errors.New("response has no Content-Length")
+	errNoStatus   = errors.New("response has no status")
 )
 
 // read reads one response with a Content-Length, as all responses of the server have.

@@ -33,7 +33,7 @@ func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *sqldb.SQL) 
 	}
 	var backend int
 	if err := db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
-		return c, fmt.Errorf("ask PostgreSQL for its process: %w", err)
+		return c, fmt.Errorf("read the process of PostgreSQL: %w", err)
 	}
 	if s, ok := statOf(strconv.Itoa(backend)); ok {
 		c.Postgres = familyCPU(s.parent)
@@ -45,12 +45,12 @@ func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *sqldb.SQL) 
 func usedByRedis(ctx context.Context, rdb redis.UniversalClient) (used time.Duration, err error) {
 	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
-		return 0, fmt.Errorf("ask Redis for its processor time: %w", err)
+		return 0, fmt.Errorf("read the CPU time of Redis: %w", err)
 	}
 	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
 		seconds, err := strconv.ParseFloat(found[1], 64)
 		if err != nil {
-			return 0, fmt.Errorf("read the processor time of Redis: %w", err)
+			return 0, fmt.Errorf("parse the CPU time of Redis: %w", err)
 		}
 		used += time.Duration(seconds * float64(time.Second))
 	}

@@ -44,7 +44,7 @@ func RedisCeiling(ctx context.Context, rdb redis.UniversalClient, prefix string,
 	}{
 		{"GET of 400 bytes", 1, func() error { return rdb.Get(ctx, keys[0]).Err() }},
 		{"SET of 400 bytes", 1, func() error { return rdb.Set(ctx, prefix+":{ceiling}:value", value, time.Hour).Err() }},
-		{"a script that takes a piece for a user", 1, func() error { return take.EvalSha(ctx, rdb, keys[1:], n.Add(1)).Err() }},
+		{"a script that sells one item to a user", 1, func() error { return take.EvalSha(ctx, rdb, keys[1:], n.Add(1)).Err() }},
 		{fmt.Sprintf("GET, %d in a pipeline", ceilingPipeline), ceilingPipeline, func() error {
 			_, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for range ceilingPipeline {

@@ -39,7 +39,7 @@ func ReadSessions(path string) (all []Session, err error) {
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 3 {
-			return nil, errors.New("read the sessions of the town: a line has not three fields")
+			return nil, errors.New("read the sessions of the town: a line does not have three fields")
 		}
 		all = append(all, Session{fields[0], fields[1], fields[2]})
 	}
@@ -53,7 +53,7 @@ func Address(n int) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&2
 func Settle(ctx context.Context, db *sqldb.SQL) error {
 	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
 		if _, err := db.ExecContext(ctx, settle); err != nil {
-			return fmt.Errorf("settle the tables: %w", err)
+			return fmt.Errorf("maintain the tables: %w", err)
 		}
 	}
 	return nil

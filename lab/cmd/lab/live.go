@@ -69,7 +69,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 		}
 		go func() { // until the process ends
 			if err := commits.Run(ctx); err != nil {
-				log.ErrorContext(ctx, "no more notes are committed for others", "err", err)
+				log.ErrorContext(ctx, "cannot commit notes of other processes", "err", err)
 			}
 		}()
 	}

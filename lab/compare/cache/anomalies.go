@@ -48,14 +48,14 @@ const patience = time.Second
 func Anomalies() []Anomaly {
 	return []Anomaly{
 		{"A1", "a load from before the write stores after its delete", staleStore},
-		{"A2", "the same, while the same process loads once more", staleStoreOfTwo},
+		{"A2", "the same, while the same process loads again", staleStoreOfTwo},
 		{"A3", "a read after the write joins a load from before it", joinOld},
 		{"A5", "a cancelled request leaves the key stale or locked", cancelled},
 		{"A6", "one key of a batch is written during the load, the others suffer", batch},
 		{"A7", "a load under way leaves a key without a life", noLife},
-		{"A9", "the life is not what was asked for", life},
+		{"A9", "the life differs from the setting", life},
 		{"A14", "a read between the delete and the commit stores the old row", beforeCommit},
-		{"A20", "a row that nobody warmed reads as absent", cold},
+		{"A20", "a row that was not warmed reads as absent", cold},
 		{"A25", "two writers reach the cache in the wrong order", outOfOrder},
 		{"A27", "a value looks like a mark of the cache", marks},
 	}
@@ -213,7 +213,7 @@ func soon(ctx context.Context, from <-chan answer, a *answer) bool {
 // wants complains unless a read brought this value.
 func (a answer) wants(value string) error {
 	if a.err != nil {
-		return fmt.Errorf("the read failed: %w", a.err)
+		return fmt.Errorf("read row: %w", a.err)
 	}
 	if a.value != value {
 		return fmt.Errorf("read %q, not %q", a.value, value)
@@ -453,7 +453,7 @@ func noLife(ctx context.Context, l *lab) error {
 	}
 	for key, life := range lives {
 		if life < 0 {
-			return fmt.Errorf("%s has no life", key)
+			return fmt.Errorf("%s has no TTL", key)
 		}
 	}
 	return nil
@@ -480,7 +480,7 @@ func (l *lab) lives(ctx context.Context, prefix string, without map[string]time.
 		}
 		life, err := l.rdb.PTTL(ctx, it.Val()).Result()
 		if err != nil {
-			return nil, fmt.Errorf("read the life of %s: %w", it.Val(), err)
+			return nil, fmt.Errorf("read the TTL of %s: %w", it.Val(), err)
 		}
 		found[it.Val()] = life
 	}
@@ -514,9 +514,9 @@ func life(ctx context.Context, l *lab) error {
 		case shortest < 0:
 			return fmt.Errorf("TTL %v became unlimited", ttl)
 		case longest > ttl:
-			return fmt.Errorf("a life of %v became %v", ttl, longest.Round(time.Second))
+			return fmt.Errorf("TTL %v became %v", ttl, longest.Round(time.Second))
 		case longest < ttl/2:
-			return fmt.Errorf("a life of %v became %v", ttl, longest.Round(time.Millisecond))
+			return fmt.Errorf("TTL %v became %v", ttl, longest.Round(time.Millisecond))
 		}
 	}
 	return nil
@@ -569,7 +569,7 @@ func outOfOrder(ctx context.Context, l *lab) error {
 	go func() { written <- writeSettled(ctx, s.p1) }()
 	slow := s.writes.next(ctx, patience)
 	if slow == nil {
-		return errors.New("the write did not come to the database")
+		return errors.New("write did not reach the database")
 	}
 	if err := writeSettled(ctx, s.p2); err != nil {
 		return err
@@ -607,7 +607,7 @@ func (l *lab) mark(ctx context.Context, value string) error {
 		return err
 	}
 	if s.db.Loads() > before {
-		return errors.New("it is loaded at every read")
+		return errors.New("every read loads it")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (p Process) get(ctx context.Context, key string) (value string, ok bool, er
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("look for %s: %w", key, err)
+		return "", false, fmt.Errorf("read %s: %w", key, err)
 	}
 	return value, true, nil
 }

@@ -19,7 +19,7 @@ type otterOnly struct {
 func newOtter(p Process) (Scheme, error) {
 	c, err := otter.New(&otter.Options[string, string]{MaximumSize: localRows})
 	if err != nil {
-		return nil, fmt.Errorf("make an otter: %w", err)
+		return nil, fmt.Errorf("create otter cache: %w", err)
 	}
 	return &otterOnly{p, c}, nil
 }

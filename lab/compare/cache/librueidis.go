@@ -21,7 +21,7 @@ type rueidisAside struct {
 func newRueidisAside(p Process) (Scheme, error) {
 	o, err := rueidis.ParseURL(p.URL)
 	if err != nil {
-		return nil, errors.New("rueidis cannot read the Redis URL") // err has the URL with its password
+		return nil, errors.New("invalid Redis URL for rueidis") // err has the URL with its password
 	}
 	c, err := rueidisaside.NewClient(rueidisaside.ClientOption{ClientOption: o})
 	if err != nil {

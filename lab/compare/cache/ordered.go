@@ -44,7 +44,7 @@ func (s *stamped) Read(ctx context.Context, key string) (string, error) {
 		return v, nil
 	}
 	if !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("look for %s: %w", key, err)
+		return "", fmt.Errorf("read %s: %w", key, err)
 	}
 	r, err := s.DB.Load(ctx, key)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *queued) Settle(ctx context.Context) error {
 	for {
 		left, err := s.Redis.Exists(ctx, s.queue(), s.moving()).Result()
 		if err != nil {
-			return fmt.Errorf("look into the queue: %w", err)
+			return fmt.Errorf("read the queue: %w", err)
 		}
 		if left == 0 {
 			return nil

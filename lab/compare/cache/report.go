@@ -36,7 +36,7 @@ func Report(ctx context.Context, p Plan, out io.Writer) error {
 	}
 	defer func() { _ = rdb.Close() }()
 	if err := rdb.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ask Redis: %w", err)
+		return fmt.Errorf("ping Redis: %w", err)
 	}
 	r := &report{Plan: p, out: out, prefix: "bench-" + strings.ToLower(rand.Text()) + ":"}
 	defer sweep(context.WithoutCancel(ctx), rdb, r.prefix)
@@ -235,7 +235,7 @@ func (r *report) hit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.costs(fmt.Sprintf("A hit in Redis: %d goroutines, %d bytes, %d interleaved rounds; × is the time beside a bare GET of the same round",
+	return r.costs(fmt.Sprintf("A hit in Redis: %d goroutines, %d bytes, %d interleaved rounds; × is the time relative to a bare GET of the same round",
 		costReaders, costBytes, costRounds), got)
 }
 
@@ -247,7 +247,7 @@ func (r *report) local(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.costs(fmt.Sprintf("A hit in the process: %d goroutines, %d bytes, %d interleaved rounds; × is the time beside otter alone in the same round",
+	return r.costs(fmt.Sprintf("A hit in the process: %d goroutines, %d bytes, %d interleaved rounds; × is the time relative to otter alone in the same round",
 		costReaders, costBytes, costRounds), got)
 }
 

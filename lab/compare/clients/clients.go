@@ -16,7 +16,7 @@ import (
 func Redis(url string, patience time.Duration) (*redis.Options, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be read: redis://, rediss:// or unix:// of one server is wanted")
+		return nil, errors.New("invalid Redis URL: want redis://, rediss:// or unix:// of one server")
 	}
 	o.Protocol = 3
 	o.ContextTimeoutEnabled = true
@@ -32,7 +32,7 @@ func Redis(url string, patience time.Duration) (*redis.Options, error) {
 func Postgres(dsn, schema string, patience time.Duration) (pq.Config, error) {
 	config, err := pq.NewConfig(dsn)
 	if err != nil {
-		return pq.Config{}, errors.New("the database's URL cannot be read")
+		return pq.Config{}, errors.New("invalid database URL")
 	}
 	if config.Runtime == nil {
 		config.Runtime = make(map[string]string)

@@ -124,7 +124,7 @@ func (c *crowd) answer(ctx context.Context, q crowdQuestion) crowdAnswer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		err = fmt.Errorf("%w: %d of them lack an item that came before one that they have", err, c.lacking())
+		err = fmt.Errorf("%w: %d of them missed an item before their last one", err, c.lacking())
 	}
 	if q.Disconnect {
 		c.disconnect()
@@ -173,7 +173,7 @@ func (c *crowd) until(ctx context.Context, is func() bool) error {
 func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err error) {
 	addr, err := netip.ParseAddrPort(w.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the server: %w", err)
+		return nil, fmt.Errorf("parse the server's address: %w", err)
 	}
 	c.mu.Lock()
 	if c.reading == 0 {
@@ -205,7 +205,7 @@ func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err err
 			return ports, err
 		}
 		if _, err := c.begin(ctx, &socket{protocol: s.protocol, steps: s.steps, next: s.next, stalls: s.stalls, tries: s.tries + 1}, addr); err != nil {
-			return nil, fmt.Errorf("a subscriber who comes again: %w", err)
+			return nil, fmt.Errorf("reconnect a subscriber: %w", err)
 		}
 	}
 }
@@ -238,10 +238,10 @@ func (c *crowd) dial(s *socket, addr netip.AddrPort) (port int, err error) {
 	}
 	local, err := unix.Getsockname(s.fd)
 	if err != nil {
-		return 0, fmt.Errorf("ask for an address: %w", err)
+		return 0, fmt.Errorf("read the address of a socket: %w", err)
 	}
 	if err := unix.SetNonblock(s.fd, true); err != nil {
-		return 0, fmt.Errorf("have a socket not block: %w", err)
+		return 0, fmt.Errorf("make a socket non-blocking: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,7 +312,7 @@ func (c *crowd) drop(s *socket, err error) {
 		c.again = append(c.again, s)
 		c.beginning--
 	case c.failed == nil:
-		c.failed = fmt.Errorf("a subscriber, at step %d: %w", s.done, err)
+		c.failed = fmt.Errorf("serve a subscriber at step %d: %w", s.done, err)
 	}
 	delete(c.sockets, int32(s.fd))
 	_ = unix.Close(s.fd)
@@ -379,7 +379,7 @@ func (c *crowd) upgraded(s *socket, b []byte) ([]byte, error) {
 		return b, nil
 	}
 	if !bytes.HasPrefix(b, []byte("HTTP/1.1 101 ")) {
-		return nil, fmt.Errorf("the server says %.300s", b)
+		return nil, fmt.Errorf("unexpected message %.300s", b)
 	}
 	return b[end+len(s.steps[0].expect):], c.step(s)
 }
@@ -401,7 +401,7 @@ func (c *crowd) step(s *socket) error {
 // A closedError is the code by which a server ended a connection.
 type closedError uint16
 
-func (e closedError) Error() string { return fmt.Sprintf("the server closes with %d", uint16(e)) }
+func (e closedError) Error() string { return fmt.Sprintf("server closed with code %d", uint16(e)) }
 
 // take takes a frame that came at a moment.
 func (c *crowd) take(s *socket, f frame, now time.Time) error {
@@ -453,7 +453,7 @@ func (c *crowd) count(s *socket, n int64, published, now time.Time) error {
 		s.next++
 	}
 	if n < c.received || n-c.received >= underWay {
-		return fmt.Errorf("item %d while all have those below %d", n, c.received)
+		return fmt.Errorf("got item %d, want %d", n, c.received)
 	}
 	if a.Items == 0 || published.Before(a.Since) {
 		a.Since = published

@@ -20,8 +20,8 @@ type frame struct {
 }
 
 var (
-	errParts  = errors.New("a message in parts")
-	errMasked = errors.New("a masked frame of a server")
+	errParts  = errors.New("fragmented message")
+	errMasked = errors.New("masked frame from a server")
 )
 
 // nextFrame reads the frame that b begins with, and returns what is behind it. ok is

@@ -139,7 +139,7 @@ func (l *lab) startCommitters(ctx context.Context) error {
 			return err
 		}
 		if _, err := askNode(ctx, c.committer, livebench.Question{}); err != nil {
-			return fmt.Errorf("%s, whose notes are committed: %w", c.name, err)
+			return fmt.Errorf("%s, with committed notes: %w", c.name, err)
 		}
 	}
 	return nil
@@ -297,7 +297,7 @@ func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) 
 }
 
 // errWrong is that a subscriber did not get what was published, once and in order.
-var errWrong = errors.New("subscribers missed items or got them twice")
+var errWrong = errors.New("subscribers missed items or received them twice")
 
 // loadOf returns the observations of the subscribers and the cost.
 func loadOf(a crowdAnswer, server, crowd time.Duration) (Load, error) {

@@ -19,10 +19,10 @@ func stayOn(cpu int) error {
 		for _, thread := range threads {
 			id, err := strconv.Atoi(thread.Name())
 			if err != nil {
-				return fmt.Errorf("a thread of this process: %w", err)
+				return fmt.Errorf("read a thread of this process: %w", err)
 			}
 			if err := schedule(id, cpu); err != nil && err != unix.ESRCH { //nolint:errorlint // as it comes
-				return fmt.Errorf("stay on processor %d: %w", cpu, err)
+				return fmt.Errorf("pin to processor %d: %w", cpu, err)
 			}
 		}
 	}
@@ -35,10 +35,10 @@ func startOn(cpu int, start func() error) error {
 	defer runtime.UnlockOSThread()
 	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("ask for the processors of a thread: %w", err)
+		return fmt.Errorf("read the processors of a thread: %w", err)
 	}
 	if err := schedule(0, cpu); err != nil {
-		return fmt.Errorf("go to processor %d: %w", cpu, err)
+		return fmt.Errorf("move to processor %d: %w", cpu, err)
 	}
 	defer func() { _ = unix.SchedSetaffinity(0, &before) }()
 	return start()

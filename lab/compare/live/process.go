@@ -73,7 +73,7 @@ func (w way) start(ctx context.Context, s livebench.Setting) (*livebench.Server,
 	}
 	handler, err := w.serve(ctx, s.RedisURL)
 	if err != nil {
-		return nil, fmt.Errorf("a server of %s: %w", w.name, err)
+		return nil, fmt.Errorf("start a server of %s: %w", w.name, err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,7 +92,7 @@ func (w way) start(ctx context.Context, s livebench.Setting) (*livebench.Server,
 func (w way) startAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 	publish, err := w.author(ctx, s.RedisURL)
 	if err != nil {
-		return nil, fmt.Errorf("an author of %s: %w", w.name, err)
+		return nil, fmt.Errorf("start an author of %s: %w", w.name, err)
 	}
 	commit := func(context.Context, string, string) error { return nil }
 	if s.Commits != "" {

@@ -61,5 +61,5 @@ func (p protocol) pong(message []byte) (answer []byte, err error) {
 	case p == graphQL && strings.Contains(text, `"type":"pong"`):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("the server says %.300s", text)
+	return nil, fmt.Errorf("unexpected message %.300s", text)
 }

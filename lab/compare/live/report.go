@@ -127,7 +127,7 @@ func (r *report) fanOut(ctx context.Context) error {
 // note by then. Tandian's server is notified before that, right after the commit.
 func (r *report) committed(ctx context.Context) error {
 	if len(r.Ours) == 0 {
-		_, _ = fmt.Fprintln(r.Progress, "live: no table committed: there is no Tandian to commit notes")
+		_, _ = fmt.Fprintln(r.Progress, "live: table committed skipped: it needs Tandian to store notes")
 		return nil
 	}
 	defer r.endCommitters()
@@ -141,7 +141,7 @@ func (r *report) committed(ctx context.Context) error {
 		}
 		for i, k := range inFlight() {
 			what := fmt.Sprintf("committed, to %d, %d in flight", n, k)
-			rate, cpu, p99 := r.loads(fmt.Sprintf("Fan-out to %d subscribers, %d items in flight, of which each is a note of Tandian's that is committed first; %s", n, k, r.how()), all[i])
+			rate, cpu, p99 := r.loads(fmt.Sprintf("Fan-out to %d subscribers, %d items in flight, each a note that Tandian commits first; %s", n, k, r.how()), all[i])
 			r.atLeast(what+": deliveries/s ÷ centrifuge", middle(rate.ratios(oursName, centrifugeName)), 1)
 			r.atMost(what+": p99 ÷ centrifuge", middle(p99.ratios(oursName, centrifugeName)), 1)
 			r.atMost(what+": CPU ÷ centrifuge", middle(cpu.ratios(oursName, centrifugeName)), 1)
@@ -209,11 +209,11 @@ func (r *report) memory(ctx context.Context) error {
 	for _, name := range names {
 		rows = append(rows, []string{name, rss.cell(name, "%.1f"), heap.cell(name, "%.1f"), stacks.cell(name, "%.1f"), gib.cell(name, "%.0f"), gib.ratio(name), goroutines.cell(name, "%.2f")})
 	}
-	r.table(fmt.Sprintf("A connection that is subscribed and waits, of %d; memory behind a collection, without that of the kernel; %s", n, r.how()),
+	r.table(fmt.Sprintf("A subscribed connection that waits, of %d; memory after a collection, without that of the kernel; %s", n, r.how()),
 		"|KB|heap KB|stacks KB|connections per GiB|÷ centrifuge|goroutines", rows)
 	r.atLeast("connections per GiB", middle(gib[oursName]), perGiB)
 	r.atLeast("connections per GiB ÷ centrifuge", middle(gib.ratios(oursName, centrifugeName)), 1.5)
-	r.atMost(fmt.Sprintf("KB more of one who follows %d", heavy), middle(rss[heavyName])-middle(rss[oursName]), perFollower)
+	r.atMost(fmt.Sprintf("additional KB of a user with %d follows", heavy), middle(rss[heavyName])-middle(rss[oursName]), perFollower)
 	r.atMost("goroutines of a connection", middle(goroutines[oursName]), 1.05)
 	return nil
 }
@@ -252,9 +252,9 @@ func (r *report) stalled(ctx context.Context) error {
 		}
 		rows = append(rows, append(cells, alone.cell(name, "%.1f"), disturbed.cell(name, "%.1f"), ratio.cell(name, "%.2f")))
 	}
-	r.table(fmt.Sprintf("One client who never reads, beside %d who do; items of %d KB, 4 in flight; %s", stallCrowd, large/1000, r.how()),
+	r.table(fmt.Sprintf("One client that never reads, next to %d that do; items of %d KB, 4 in flight; %s", stallCrowd, large/1000, r.how()),
 		"|s until its connection is closed|of that with full buffers|p99 ms of the others without it|with it|ratio", rows)
-	r.atMost("s from full buffers until who never reads is disconnected", middle(blocked[oursName]), goneWithin)
+	r.atMost("s from full buffers to the disconnection of a client that never reads", middle(blocked[oursName]), goneWithin)
 	r.atMost("p99 of the others, ÷ without it", middle(ratio[oursName]), 1.1)
 	return nil
 }

@@ -26,13 +26,13 @@ const established = "01"
 func watch(ctx context.Context, server string, client int) (w watched, err error) {
 	addr, err := netip.ParseAddrPort(server)
 	if err != nil {
-		return w, fmt.Errorf("the address of the server: %w", err)
+		return w, fmt.Errorf("parse the server's address: %w", err)
 	}
 	queued := int64(-1)
 	for {
 		text, err := os.ReadFile("/proc/net/tcp")
 		if err != nil {
-			return w, fmt.Errorf("look at the connections: %w", err)
+			return w, fmt.Errorf("read the connections: %w", err)
 		}
 		now := time.Now()
 		state, queue := connection(text, int(addr.Port()), client)

@@ -59,18 +59,18 @@ func Anomalies() []Anomaly {
 	redis := func(v Variant) bool { return v.Nodes > 0 }
 	return []Anomaly{
 		{ID: "S1", Name: "a process dies after its first command of the acquisition was answered", arises: redis, run: crash},
-		{ID: "S2", Name: "a holder outlives its lease and gives the lock back", arises: leased, run: lateRelease},
+		{ID: "S2", Name: "a holder outlives its lease and releases the lock", arises: leased, run: lateRelease},
 		{ID: "S2b", Name: "a lease ends between the two halves of a release", arises: leased, run: halfRelease},
 		{ID: "S3", Name: "a clock is ahead by more than the lease", arises: always, run: clocksApart},
-		{ID: "S3b", Name: "two find an ended lease at once", arises: leased, run: twoExpirers},
+		{ID: "S3b", Name: "two find an expired lease at once", arises: leased, run: twoExpirers},
 		{ID: "S4", Name: "two servers", arises: always, apart: true, run: twoServers},
-		{ID: "S5", Name: "somebody comes before the commit", arises: always, run: beforeCommit},
+		{ID: "S5", Name: "another process comes before the commit", arises: always, run: beforeCommit},
 		{ID: "S6", Name: "a holder dies: the lock is free again, not before its lease ended", arises: stored, run: holderDies},
 		{ID: "S7", Name: "a holder is paused for longer than its lease, and writes then", arises: always, run: lateWrite},
 		{ID: "S7b", Name: "the work takes longer than the lease; its holder is not paused", ttl: 2 * time.Second, arises: leased, run: longWork},
 		{ID: "S8", Name: "one store loses the lock: Redis is empty, or the session of the lock ends", arises: stored, run: storeLoses},
 		{ID: "S8b", Name: "the holder could not reach one node, and another loses the lock", arises: func(v Variant) bool { return v.Nodes > 1 }, run: twoNodesFail},
-		{ID: "S9", Name: "the lock is lost while its holder works: is it told?", ttl: time.Second, arises: func(v Variant) bool { return stored(v) && !v.InTx }, run: told},
+		{ID: "S9", Name: "the lock is lost while its holder works: is it notified?", ttl: time.Second, arises: func(v Variant) bool { return stored(v) && !v.InTx }, run: told},
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *stage) free(ctx context.Context, p *process) error {
 		case !errors.Is(err, ErrBusy):
 			return err
 		case time.Now().After(limit):
-			return &fault{DeadLock, "nobody has the lock, and nobody gets it"}
+			return &fault{DeadLock, "no process has the lock, and none gets it"}
 		}
 		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (s *stage) judge(ctx context.Context, how string) error {
 		return err
 	}
 	if n, err = s.ledger.Orders(ctx, s.name); err == nil && n != 1 {
-		err = fmt.Errorf("one user has %d orders in the end", n)
+		err = fmt.Errorf("one user has %d orders at the end", n)
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func twoExpirers(ctx context.Context, s *stage) error {
 	}
 	err = s.judge(ctx, "both had the lock")
 	if f, ok := errors.AsType[*fault](err); ok && f.Outcome == DeadLock {
-		f.why = "the second put his stamp over the winner's, who could not give the lock back: nobody has it until that stamp ends"
+		f.why = "the second put its stamp over the winner's, which cannot release the lock: it stays locked until that stamp expires"
 	}
 	return err
 }
@@ -321,7 +321,7 @@ func holderDies(ctx context.Context, s *stage) error {
 			return err
 		}
 	}
-	return s.judge(ctx, "the dead wrote")
+	return s.judge(ctx, "the dead process wrote")
 }
 
 func lateWrite(ctx context.Context, s *stage) error {
@@ -357,7 +357,7 @@ func storeLoses(ctx context.Context, s *stage) error {
 	if err := s.lose(ctx, 1, s.p[0]); err != nil {
 		return err
 	}
-	return s.meet(ctx, first, s.p[1], "the lock was given out again, and the first wrote all the same")
+	return s.meet(ctx, first, s.p[1], "another process got the lock, and the first wrote anyway")
 }
 
 func twoNodesFail(ctx context.Context, s *stage) error {
@@ -369,7 +369,7 @@ func twoNodesFail(ctx context.Context, s *stage) error {
 	if err := s.lose(ctx, 1, s.p[0]); err != nil {
 		return err
 	}
-	return s.meet(ctx, first, s.p[1], "another majority gave the lock out again")
+	return s.meet(ctx, first, s.p[1], "another process got the lock from another majority")
 }
 
 func told(ctx context.Context, s *stage) error {
@@ -380,7 +380,7 @@ func told(ctx context.Context, s *stage) error {
 	t, ok := h.(Teller)
 	if !ok {
 		_ = h.Unlock(ctx)
-		return &fault{NotTold, "there is nothing that would tell it"}
+		return &fault{NotTold, "the scheme has no notification"}
 	}
 	if err := s.everywhere(ctx); err != nil {
 		return err
@@ -392,6 +392,6 @@ func told(ctx context.Context, s *stage) error {
 	case <-t.Context().Done():
 		return nil
 	case <-time.After(patience):
-		return &fault{NotTold, fmt.Sprintf("its context lives on %v later", patience)}
+		return &fault{NotTold, fmt.Sprintf("its context is not cancelled after %v", patience)}
 	}
 }

@@ -47,7 +47,7 @@ func Open(ctx context.Context, urls []string, dsn string) (*Servers, error) {
 			err = rdb.Ping(ctx).Err()
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("ask Redis: %w", err), s.Close(ctx))
+			return nil, errors.Join(fmt.Errorf("ping Redis: %w", err), s.Close(ctx))
 		}
 	}
 	if dsn != "" {

@@ -125,7 +125,7 @@ func (s *stage) endSessions(ctx context.Context, name string) (ended int, err er
 
 // everywhere waits until all nodes have the lock: a scheme may return before.
 func (s *stage) everywhere(ctx context.Context) error {
-	return eventually(ctx, "the lock does not come to all nodes", func(ctx context.Context) (bool, error) {
+	return eventually(ctx, "the lock is not on all nodes", func(ctx context.Context) (bool, error) {
 		for _, rdb := range s.nodes[:s.v.Nodes] {
 			found := 0
 			err := clients.Each(ctx, rdb, s.prefix, func(string) error { found++; return nil })

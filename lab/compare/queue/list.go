@@ -94,7 +94,7 @@ func (r *moveReader) Read(ctx context.Context, _ int, wait time.Duration) ([]Mes
 func (r *moveReader) takeOver(ctx context.Context) error {
 	all, err := r.Redis.SMembers(ctx, r.consumers()).Result() //nolint:forbidigo // a trial has a handful
 	if err != nil {
-		return fmt.Errorf("ask for the consumers: %w", err)
+		return fmt.Errorf("read the consumers: %w", err)
 	}
 	for _, other := range all {
 		if other == r.Consumer {
@@ -102,7 +102,7 @@ func (r *moveReader) takeOver(ctx context.Context) error {
 		}
 		keys := []string{r.mark(other), r.hand(other), r.Name, r.consumers()}
 		if err := r.putBack.Run(ctx, r.Redis, keys, other).Err(); err != nil {
-			return fmt.Errorf("put back what %s left: %w", other, err)
+			return fmt.Errorf("return messages of %s: %w", other, err)
 		}
 	}
 	return nil

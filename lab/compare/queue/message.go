@@ -17,7 +17,7 @@ func decode(text, entry string) (Message, error) {
 	digits, _, found := strings.Cut(text, ":")
 	number, err := strconv.Atoi(digits)
 	if err != nil || !found {
-		return Message{}, fmt.Errorf("%.20q is no message", text)
+		return Message{}, fmt.Errorf("invalid message %.20q", text)
 	}
 	return Message{number, entry}, nil
 }

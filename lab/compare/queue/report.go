@@ -106,7 +106,7 @@ E  the consumer is busy while the messages are sent, of 4 KB each; subscribers m
 `
 
 func (r report) losses(ctx context.Context) error {
-	heading := fmt.Sprintf("What becomes of %d messages", r.Messages)
+	heading := fmt.Sprintf("Results of %d messages", r.Messages)
 	err := r.table(heading, "scheme|A|B|C|D|E|two share|again", func(sc Scheme, _ int) ([]string, error) {
 		return r.row(ctx, sc)
 	})

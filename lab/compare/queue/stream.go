@@ -64,7 +64,7 @@ func newTailReader(ctx context.Context, p Process) (Reader, error) {
 	}
 	last, err := p.Redis.XRevRangeN(ctx, p.Name, "+", "-", 1).Result()
 	if err != nil {
-		return nil, fmt.Errorf("ask for the last entry: %w", err)
+		return nil, fmt.Errorf("read the last entry: %w", err)
 	}
 	if len(last) > 0 {
 		r.from = last[0].ID
@@ -131,7 +131,7 @@ func (o groupOptions) reader(ctx context.Context, p Process) (Reader, error) {
 	}
 	err := p.Redis.XGroupCreateMkStream(ctx, p.Name, r.group, "0").Err()
 	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
-		return nil, fmt.Errorf("make the group: %w", err)
+		return nil, fmt.Errorf("create the group: %w", err)
 	}
 	return r, nil
 }
@@ -162,7 +162,7 @@ func (r *groupReader) takeOver(ctx context.Context, most int) ([]Message, error)
 		Stream: r.Name, Group: r.group, Consumer: r.Consumer, MinIdle: r.TakeOver, Start: "0-0", Count: int64(most),
 	}).Result()
 	if err != nil {
-		return nil, fmt.Errorf("take over what others left: %w", err)
+		return nil, fmt.Errorf("claim messages of other consumers: %w", err)
 	}
 	if len(entries) == 0 { // else there may be more
 		r.looked = time.Now()

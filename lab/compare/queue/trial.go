@@ -176,7 +176,7 @@ func (t *trial) waiting(ctx context.Context, consumers int) error {
 	for {
 		info, err := t.rdb.InfoMap(ctx, "clients").Result()
 		if err != nil {
-			return fmt.Errorf("ask Redis who waits: %w", err)
+			return fmt.Errorf("read waiting clients of Redis: %w", err)
 		}
 		if info["Clients"]["blocked_clients"] == strconv.Itoa(consumers) {
 			return nil
@@ -206,7 +206,7 @@ func (t *trial) begin(ctx context.Context) (*consumer, error) {
 		return nil, err
 	}
 	if len(numbers) != 1 {
-		return nil, fmt.Errorf("%s: who waited for the first message got %v", t.Name, numbers)
+		return nil, fmt.Errorf("%s: the waiter for the first message got %v", t.Name, numbers)
 	}
 	t.note(numbers)
 	return c, c.finish(ctx)

@@ -303,10 +303,10 @@ func (t *trial) memory(ctx context.Context) (bytes int64, err error) {
 	}
 	info, err := t.rdb.InfoMap(ctx, "memory").Result()
 	if err != nil {
-		return 0, fmt.Errorf("ask Redis for its memory: %w", err)
+		return 0, fmt.Errorf("read the memory of Redis: %w", err)
 	}
 	if _, err := fmt.Sscan(info["Memory"]["used_memory_dataset"], &bytes); err != nil {
-		return 0, fmt.Errorf("read how much memory Redis uses: %w", err)
+		return 0, fmt.Errorf("parse the memory of Redis: %w", err)
 	}
 	return bytes, nil
 }
@@ -318,7 +318,7 @@ func (t *trial) depth(ctx context.Context) (int, error) {
 	}
 	kind, err := t.rdb.Type(ctx, t.setting.Name).Result()
 	if err != nil {
-		return 0, fmt.Errorf("ask what the queue is: %w", err)
+		return 0, fmt.Errorf("read the type of the queue: %w", err)
 	}
 	var length int64
 	switch kind {

@@ -78,7 +78,7 @@ func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, 
 	for {
 		info, err := rdb.InfoMap(ctx, "persistence").Result()
 		if err != nil {
-			return 0, fmt.Errorf("ask Redis for its file: %w", err)
+			return 0, fmt.Errorf("read the file name of Redis: %w", err)
 		}
 		if info["Persistence"]["aof_buffer_length"] == "0" {
 			break
@@ -89,7 +89,7 @@ func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, 
 	}
 	file, err := os.Stat(s.log())
 	if err != nil {
-		return 0, fmt.Errorf("look at the file of Redis: %w", err)
+		return 0, fmt.Errorf("stat the file of Redis: %w", err)
 	}
 	return file.Size(), nil
 }
@@ -98,10 +98,10 @@ func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, 
 // power fails before the disk is flushed.
 func (s *Server) Cut(length int64) error {
 	if s.kill != nil {
-		return errors.New("cut the file of Redis: it is running")
+		return errors.New("truncate the file of Redis: Redis is running")
 	}
 	if err := os.Truncate(s.log(), length); err != nil {
-		return fmt.Errorf("cut the file of Redis: %w", err)
+		return fmt.Errorf("truncate the file of Redis: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNone says that there is no Redis on this machine to start.
-var ErrNone = errors.New("no redis-server and no valkey-server on PATH: install one, or name a Redis with --redis")
+var ErrNone = errors.New("no redis-server or valkey-server on PATH: install one, or name a Redis with --redis")
 
 // Start starts an empty redis-server without persistence on a unix socket in a
 // temporary directory, and returns its address once it answers, and a function

@@ -96,7 +96,7 @@ func (s *Servers) check(ctx context.Context, a Admitter, sale Sale, told []Told)
 	}
 	left, err := a.Left(ctx, sale)
 	if err != nil {
-		return Verdict{}, 0, fmt.Errorf("count what is left: %w", err)
+		return Verdict{}, 0, fmt.Errorf("count the remaining stock: %w", err)
 	}
 	return judge(sale.Stock, left, rows, told), len(rows), nil
 }

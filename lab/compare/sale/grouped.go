@@ -104,7 +104,7 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("look for orders: %w", err)
+		return fmt.Errorf("read orders: %w", err)
 	}
 	orders, buyers, pieces := grant(batch, left, held)
 	if err := execIn(ctx, tx, g.store, pq.Array(orders), pq.Array(buyers), pq.Array(pieces), voucher, now()); err != nil {

@@ -24,7 +24,7 @@ func newLocked(ctx context.Context, on *Servers) (Admitter, error) {
 	}
 	locks, err := lock.NewRedis([]redis.UniversalClient{on.rdb}, lock.Options{Prefix: on.space(), NodeTimeout: patience})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locks: %w", err), s.Close(ctx))
+		return nil, errors.Join(fmt.Errorf("open locks: %w", err), s.Close(ctx))
 	}
 	return &locked{conditional{s}, locks}, nil
 }

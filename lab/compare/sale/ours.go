@@ -83,15 +83,15 @@ func (o *ours) start(ctx context.Context) error {
 	o.closers = append(o.closers, func(context.Context) error { return state.Close() })
 	hub, err := cache.NewClient(state, cache.Options{Prefix: prefix, Log: log})
 	if err != nil {
-		return fmt.Errorf("caches: %w", err)
+		return fmt.Errorf("open caches: %w", err)
 	}
 	box, err := outbox.New(o.db, outbox.Options{Dialect: "postgres", Log: log})
 	if err != nil {
-		return fmt.Errorf("outbox: %w", err)
+		return fmt.Errorf("open outbox: %w", err)
 	}
 	locks, err := lock.NewRedis([]redis.UniversalClient{state}, lock.Options{Prefix: prefix, Log: log})
 	if err != nil {
-		return fmt.Errorf("locks: %w", err)
+		return fmt.Errorf("open locks: %w", err)
 	}
 	o.closers = append(o.closers, locks.Close)
 	orders := order.New(o.rows, hub, box, order.Config{
@@ -110,7 +110,7 @@ func (o *ours) start(ctx context.Context) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("flash sales: %w", err)
+		return fmt.Errorf("open flash sales: %w", err)
 	}
 	o.closers = append(o.closers, func(context.Context) error {
 		err := o.service.Close()
@@ -134,7 +134,7 @@ func (o *ours) run(ctx context.Context, workers ...func(context.Context) error) 
 func (o *ours) client(role string, certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	options, err := redis.ParseURL(o.redisURL)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be read")
+		return nil, errors.New("invalid Redis URL")
 	}
 	cfg := redisdb.RedisConfig{URL: o.redisURL, Role: role, PoolSize: sessions + 8, Timeout: patience, PoolTimeout: patience, OnConnect: certify}
 	if certify != nil {
@@ -150,7 +150,7 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 	return redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-var errAway = errors.New("the Redis is away")
+var errAway = errors.New("Redis is unavailable")
 
 // announced adapts package order to package flashsale.
 type announced struct{ *order.Service }
@@ -209,7 +209,7 @@ func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
 		case sale.OutOfStock:
 			return Answer{Decision: SoldOut}, nil
 		default:
-			return Answer{}, fmt.Errorf("the answer to an order is %v", a.Result)
+			return Answer{}, fmt.Errorf("unexpected result %v of an order", a.Result)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (q *queued) Open(ctx context.Context, s Sale) error {
 	}
 	stream := q.at.orders(s.Voucher)
 	if err := q.rdb.XGroupCreateMkStream(ctx, stream, consumers, "0").Err(); err != nil {
-		return fmt.Errorf("make the group of consumers: %w", err)
+		return fmt.Errorf("create the consumer group: %w", err)
 	}
 	if err := q.admit.Load(ctx, q.rdb).Err(); err != nil {
 		return fmt.Errorf("load the script: %w", err)
@@ -86,13 +86,13 @@ func (q *queued) Admit(ctx context.Context, w Wish) (Answer, error) {
 		return Answer{}, fmt.Errorf("admit: %w", err)
 	}
 	if len(reply) != 2 {
-		return Answer{}, fmt.Errorf("admit.lua answered %d values", len(reply))
+		return Answer{}, fmt.Errorf("admit.lua returned %d values, want 2", len(reply))
 	}
 	n, _ := reply[0].(int64)
 	a := Answer{Decision: Decision(n)}
 	if number, _ := reply[1].(string); number != "" {
 		if a.Order, err = strconv.ParseInt(number, 10, 64); err != nil {
-			return Answer{}, fmt.Errorf("admit.lua answered an order: %w", err)
+			return Answer{}, fmt.Errorf("parse the order of admit.lua: %w", err)
 		}
 	}
 	return a, nil
@@ -127,7 +127,7 @@ func (q *queued) keep(ctx context.Context, stream string, batch []redis.XMessage
 			word, _ := m.Values[field].(string)
 			n, err := strconv.ParseInt(word, 10, 64)
 			if err != nil {
-				return fmt.Errorf("an entry of the queue: %w", err)
+				return fmt.Errorf("parse an entry of the queue: %w", err)
 			}
 			numbers[j] = append(numbers[j], n)
 		}
@@ -172,7 +172,7 @@ func settled(ctx context.Context, is func() (bool, error)) error {
 			return err
 		}
 		if err := clock.Sleep(ctx, settleLook); err != nil {
-			return fmt.Errorf("orders are not stored: %w", err)
+			return fmt.Errorf("store orders: %w", err)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (r *report) wrong(ctx context.Context) error {
 		rows = append(rows, []any{a.Name, a.Oversold, a.Duplicate, a.Unsold, a.Lost, a.Theory, map[bool]string{true: "yes", false: "NO"}[a.Holds]})
 	}
 	r.table(
-		fmt.Sprintf("What goes wrong: two wishes at the same moment, the second comes when it is worst for the first; %d sales of one piece to two users, of two to one user who asks twice, and of two to two",
+		fmt.Sprintf("Anomalies: two wishes at the same moment, the second comes when it is worst for the first; %d sales of one piece to two users, of two to one user who asks twice, and of two to two",
 			r.Times),
 		"way|oversold|duplicate|unsold though stock|lost|theory wants|so it is", rows)
 	return nil

@@ -187,7 +187,7 @@ func (t *theatre) left(ctx context.Context, s Sale) (n int, err error) {
 		err = t.db.QueryRowContext(ctx, text("stock"), s.Voucher).Scan(&n)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("count what is left: %w", err)
+		return 0, fmt.Errorf("count the remaining stock: %w", err)
 	}
 	return n, nil
 }

@@ -70,7 +70,7 @@ func Open(ctx context.Context, redisURL, dsn string) (*Servers, error) {
 		return nil, errors.Join(fmt.Errorf("open a shop: %w", err), s.Close())
 	}
 	if s.numbers, err = sequence.New(s.db, sequence.Options{Dialect: "postgres", Name: "orders"}); err != nil {
-		return nil, errors.Join(fmt.Errorf("numbers of orders: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("open order numbers: %w", err), s.Close())
 	}
 	return s, nil
 }
@@ -102,7 +102,7 @@ func (s *Servers) openDatabase(ctx context.Context) error {
 		return fmt.Errorf("make the tables: %w", err)
 	}
 	if _, err := s.db.ExecContext(ctx, text("schema")); err != nil {
-		return fmt.Errorf("add to the tables: %w", err)
+		return fmt.Errorf("extend the tables: %w", err)
 	}
 	s.rows = ent.NewClient(ent.Driver(db.Driver(sqldb.NewSQLMetrics(prometheus.NewRegistry(), nil))))
 	return nil

@@ -43,7 +43,7 @@ func (s *single) Settle(context.Context, Sale) error { return nil }
 // Left is as [Admitter] says.
 func (s *single) Left(ctx context.Context, sale Sale) (n int, err error) {
 	if err := s.left.QueryRowContext(ctx, sale.Voucher).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count the pieces: %w", err)
+		return 0, fmt.Errorf("count the stock: %w", err)
 	}
 	return n, nil
 }
@@ -93,11 +93,11 @@ func (c conditional) Admit(ctx context.Context, w Wish) (Answer, error) {
 			return Answer{Admitted, order}, nil
 		}
 		if err != nil && !doubled(err) {
-			return Answer{}, fmt.Errorf("take pieces: %w", err)
+			return Answer{}, fmt.Errorf("take stock: %w", err)
 		}
 		var left, version, holder int64
 		if err := c.see.QueryRowContext(ctx, w.Voucher, w.User).Scan(&left, &version, &holder); err != nil {
-			return Answer{}, fmt.Errorf("see why none were taken: %w", err)
+			return Answer{}, fmt.Errorf("read the reason of a refusal: %w", err)
 		}
 		if holder != 0 {
 			return Answer{Held, holder}, nil
@@ -191,12 +191,12 @@ func (p pessimistic) decide(ctx context.Context, tx *sql.Tx, w Wish, order int64
 	case err == nil:
 		return Answer{Held, holder}, nil
 	case !errors.Is(err, sql.ErrNoRows):
-		return Answer{}, fmt.Errorf("look for an order: %w", err)
+		return Answer{}, fmt.Errorf("read an order: %w", err)
 	case left < w.Quantity:
 		return Answer{Decision: SoldOut}, nil
 	}
 	if err := execIn(ctx, tx, p.deduct, w.Voucher, w.Quantity); err != nil {
-		return Answer{}, fmt.Errorf("take pieces: %w", err)
+		return Answer{}, fmt.Errorf("take stock: %w", err)
 	}
 	if err := execIn(ctx, tx, p.insert, order, w.User, w.Voucher, w.Quantity, now()); err != nil {
 		return Answer{}, fmt.Errorf("insert the order: %w", err)

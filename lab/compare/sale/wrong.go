@@ -263,7 +263,7 @@ func conditionally(ctx context.Context, w *wish) (Answer, error) {
 	// A user with an order does not get "sold out".
 	found, _, err := w.check(ctx, w.db)
 	if err == nil && found.Decision == 0 {
-		err = errors.New("the pieces came back")
+		err = errors.New("the stock came back")
 	}
 	return found, err
 }

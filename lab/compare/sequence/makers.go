@@ -74,7 +74,7 @@ func newRedisDate(_ context.Context, p Process) (Maker, error) {
 	}), nil
 }
 
-var errClockBehind = errors.New("the clock moved backwards")
+var errClockBehind = errors.New("clock moved backwards")
 
 // snowflake is Twitter's of 2010: milliseconds, the node, a counter within the
 // millisecond. It refuses while the clock is behind its last id, which it knows only

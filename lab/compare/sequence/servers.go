@@ -52,7 +52,7 @@ func Open(ctx context.Context, url, dsn string) (*Servers, error) {
 	}
 	s.rdb = redis.NewClient(o)
 	if err := s.rdb.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("ask Redis: %w", err), s.Close(ctx))
+		return nil, errors.Join(fmt.Errorf("ping Redis: %w", err), s.Close(ctx))
 	}
 	if dsn != "" {
 		if err := s.openDatabase(ctx, dsn); err != nil {

@@ -227,7 +227,7 @@ func (s *Servers) fits(ctx context.Context, sc Scheme) (bool, error) {
 	}
 	for _, id := range ids {
 		if t.seen[id] {
-			return false, fmt.Errorf("%s made an id twice, with nothing in its way", sc.Name)
+			return false, fmt.Errorf("%s repeated an id without a fault", sc.Name)
 		}
 		t.seen[id] = true
 	}
