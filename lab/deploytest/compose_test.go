@@ -85,7 +85,7 @@ func readYAML(t *testing.T, path string, into any) {
 // exact is an image with a whole version: no latest, and nothing that changes tomorrow.
 var exact = regexp.MustCompile(`^[a-z0-9./-]+(/[a-z0-9_./-]+)?:v?\d+\.\d+(\.\d+)?(-[a-z]+)?$|^postgres:\d+\.\d+-[a-z]+$`)
 
-func TestEveryServiceOfComposeIsBoundedAndLookedAfter(t *testing.T) {
+func TestEveryComposeServiceIsBoundedAndMonitored(t *testing.T) {
 	for name, s := range readCompose(t).Services {
 		if ours := strings.HasPrefix(name, "server-"); ours {
 			if s.Image != "tandian:${VERSION:-unreleased}" || !s.ReadOnly {
@@ -138,7 +138,7 @@ func TestComposePublishesNginxAndGrafanaAlone(t *testing.T) {
 }
 
 // The settings are ones that the server has, and that it takes.
-func TestComposeSetsWhatTheServerKnows(t *testing.T) {
+func TestComposeSetsKnownSettings(t *testing.T) {
 	c := readCompose(t)
 	cfg := config.Default()
 	known := map[string]bool{}
@@ -232,7 +232,7 @@ func TestComposeGivesNginxAndServersTheirAddresses(t *testing.T) {
 }
 
 // What is mounted is in the repository, or is a volume.
-func TestComposeMountsWhatThereIs(t *testing.T) {
+func TestComposeMountsExistingFiles(t *testing.T) {
 	c := readCompose(t)
 	used := map[string]bool{}
 	for name, s := range c.Services {
@@ -264,7 +264,7 @@ func TestComposeMountsWhatThereIs(t *testing.T) {
 }
 
 // Each target of Prometheus is a service of the same file.
-func TestPrometheusAsksServicesOfCompose(t *testing.T) {
+func TestPrometheusScrapesComposeServices(t *testing.T) {
 	c := readCompose(t)
 	var p struct {
 		Scrape []struct {
@@ -297,7 +297,7 @@ func TestPrometheusAsksServicesOfCompose(t *testing.T) {
 }
 
 // The limit of each Redis is that of its container, less a quarter.
-func TestARedisOfComposeKeepsToThreeQuartersOfItsContainer(t *testing.T) {
+func TestComposeRedisUsesThreeQuartersOfItsContainer(t *testing.T) {
 	c := readCompose(t)
 	for role, megabytes := range map[string]int{"state": 768, "cache": 512} {
 		if got := c.Services["redis-"+role].MemLimit; got != fmt.Sprintf("%dm", megabytes) {
@@ -314,7 +314,7 @@ func TestARedisOfComposeKeepsToThreeQuartersOfItsContainer(t *testing.T) {
 	}
 }
 
-func TestTheImageIsStaticSmallAndOfNoRoot(t *testing.T) {
+func TestImageIsStaticSmallAndNonRoot(t *testing.T) {
 	text, err := os.ReadFile(File("Dockerfile"))
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func readManifests(t *testing.T, path string) map[string]manifest {
 	}
 }
 
-func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
+func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 	all := readManifests(t, "deploy/kubernetes/tandian.yaml")
 	d := all["Deployment"].Spec
 	spec := d.Template.Spec
@@ -278,7 +278,7 @@ func TestNginxVolumesFitTheirContents(t *testing.T) {
 
 func (m manifest) selector(into any) error { return m.Spec.Selector.Decode(into) }
 
-func TestNginxOfKubernetesLeadsToTheService(t *testing.T) {
+func TestKubernetesNginxProxiesToTheService(t *testing.T) {
 	servers := readManifests(t, "deploy/kubernetes/tandian.yaml")
 	all := readManifests(t, "deploy/kubernetes/nginx.yaml")
 	c := all["Deployment"].Spec.Template.Spec.Containers[0]

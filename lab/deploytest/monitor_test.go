@@ -44,7 +44,7 @@ var notShown = map[string]string{ //nolint:gochecknoglobals // a constant that G
 
 // The queries of the dashboard and of the alerts, against a server with traffic, Debian's
 // exporters and a real Prometheus that was started from the real file.
-func TestMonitorNoPanelIsEmptyAndEveryAlertKnowsItsMetrics(t *testing.T) {
+func TestMonitorPanelsAndAlertsHaveData(t *testing.T) {
 	m := startMonitor(t)
 	panels := m.panels(t)
 	if len(panels) < 150 {

@@ -115,7 +115,7 @@ func about(left, want time.Duration) bool { return left <= want && left > want-2
 
 const shopTypes = `{ shopTypes { id name sort } }`
 
-func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
+func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 	p := startPair(t, func(s *apptest.Stack) { s.Config.RateAnonymous = 0 })
 	anna := p.login(t, "13800001111")
 	photo, script := upload(t, p.through(anna), picture(300, 200)), p.asset(t)
@@ -222,7 +222,7 @@ func TestNginxServesWhatItKeepsWithoutAServer(t *testing.T) {
 
 // The response to a known user does not go into the cache, and known users get none from it,
 // whatever the header contains.
-func TestNginxKeepsNothingForOrOfWhoIsKnown(t *testing.T) {
+func TestNginxNeverCachesForKnownUsers(t *testing.T) {
 	p := startPair(t, nil)
 	anna := p.login(t, "13800001111")
 	token := strings.TrimPrefix(bearerOf(t, anna), "Bearer ")
@@ -275,7 +275,7 @@ func bearerOf(t *testing.T, s *apptest.Server) string {
 
 // Each client gets an encoding that it accepts, of a type that it accepts. Clients with equal
 // preferences share a cached response, however they write them.
-func TestNginxKeepsAFormForEachWhoReadsAnother(t *testing.T) {
+func TestNginxCachesEachEncodingAndType(t *testing.T) {
 	p := startPair(t, nil)
 	script := p.asset(t)
 	for _, c := range []struct{ accept, cache, coding string }{
@@ -322,7 +322,7 @@ func TestNginxKeepsAFormForEachWhoReadsAnother(t *testing.T) {
 
 // A cache key contains the request of the server, so no client can store a wrong response under
 // another key.
-func TestNginxIsNotTalkedIntoAWrongAnswer(t *testing.T) {
+func TestNginxCacheCannotBePoisoned(t *testing.T) {
 	p := startPair(t, func(s *apptest.Stack) { s.Config.CORSOrigins = []string{"https://a.example", "https://b.example"} })
 	anna := p.login(t, "13800001111")
 	photo := upload(t, p.through(anna), picture(300, 200))
@@ -349,7 +349,7 @@ func TestNginxIsNotTalkedIntoAWrongAnswer(t *testing.T) {
 }
 
 // Responses that servers rarely send come from a stub.
-func TestNginxKeepsStatusesAsLongAsTheyHold(t *testing.T) {
+func TestNginxCachesStatusesForTheirLifetime(t *testing.T) {
 	var asked atomic.Int64
 	var broken atomic.Bool
 	_, addr := stub(t, func(w http.ResponseWriter, r *http.Request) {
@@ -424,7 +424,7 @@ func TestNginxKeepsStatusesAsLongAsTheyHold(t *testing.T) {
 
 // Parallel requests for a picture make one request to the servers. Equal requests with private
 // responses do not wait for each other.
-func TestNginxFetchesAPictureOnceForManyAndHoldsUpNoAnswer(t *testing.T) {
+func TestNginxFetchesAPictureOnceForManyClients(t *testing.T) {
 	const many = 20
 	var asked atomic.Int64
 	_, addr := stub(t, func(w http.ResponseWriter, r *http.Request) {

@@ -48,7 +48,7 @@ func post(t *testing.T, client *http.Client, base string, headers ...string) (an
 	return try(t, client, http.MethodPost, base+"/graphql", typename, append(headers, "Content-Type: application/json")...)
 }
 
-func TestNginxShowsNothingThatIsForThoseWhoRunIt(t *testing.T) {
+func TestNginxHidesOperatorEndpoints(t *testing.T) {
 	p := startPair(t, nil)
 	for _, path := range []string{
 		"/metrics", "/metrics/", "//metrics", "/%6detrics", "/metrics?x", "/x/../metrics", "/./metrics", "/metrics%2f", "/metrics;x", "/metrics%3f",
@@ -95,7 +95,7 @@ func TestNginxShowsNothingThatIsForThoseWhoRunIt(t *testing.T) {
 	}
 }
 
-func TestNginxTellsTheServersWhoAsksAndClientsCannot(t *testing.T) {
+func TestNginxSetsTheClientAddress(t *testing.T) {
 	p := startPair(t, func(s *apptest.Stack) { s.Config.RateAnonymous = 2 })
 	liar, other := from("127.0.0.2"), from("127.0.0.3")
 	refused, passed := 0, 0
@@ -142,7 +142,7 @@ func TestNginxLetsPageOriginsReachSockets(t *testing.T) {
 	}
 }
 
-func TestASocketThroughNginxIsPingedAndToldThatItsServerStops(t *testing.T) {
+func TestSocketsThroughNginxGetPingsAndShutdown(t *testing.T) {
 	p := startPair(t, func(s *apptest.Stack) { s.Config.Limits = []string{"ping=200ms"} })
 	anna := p.login(t, "13800001111")
 	var pings atomic.Int64
@@ -251,7 +251,7 @@ func TestNginxWaitsLongerThanSocketsAndStreamsAreSilent(t *testing.T) {
 	}
 }
 
-func TestAnEventStreamComesThroughNginxAsItHappens(t *testing.T) {
+func TestNginxDoesNotBufferEventStreams(t *testing.T) {
 	p := startPair(t, nil)
 	p.stack.Seed(t, "--shops=1")
 	anna, bob := p.login(t, "13800001111"), p.login(t, "13800002222")
@@ -460,7 +460,7 @@ func TestNginxSendsNoPOSTASecondTime(t *testing.T) {
 }
 
 // While a server starts, the other one answers.
-func TestNginxGoesPastAServerThatStarts(t *testing.T) {
+func TestNginxSkipsAStartingServer(t *testing.T) {
 	Program(t, "nginx")
 	stack := apptest.Real(t)
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}

@@ -96,7 +96,7 @@ func client(t *testing.T, address string) *redis.Client {
 	return rdb
 }
 
-func TestTheUserOfTheServerMayNotHarmItsRedis(t *testing.T) {
+func TestServerUserCannotHarmItsRedis(t *testing.T) {
 	p := startRedis(t, "state.conf")
 	rdb := client(t, p.url)
 	for _, line := range []string{
@@ -147,7 +147,7 @@ func TestTheUserOfTheServerMayNotHarmItsRedis(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsWrittenAsItsHashAndNothingElseChanges(t *testing.T) {
+func TestPasswordIsWrittenAsItsHash(t *testing.T) {
 	file := users(t)
 	before, err := os.ReadFile(file)
 	if err != nil {
@@ -183,7 +183,7 @@ func TestAPasswordIsWrittenAsItsHashAndNothingElseChanges(t *testing.T) {
 	}
 }
 
-func TestEachFileOfRedisIsAccepted(t *testing.T) {
+func TestRedisAcceptsEachConfigFile(t *testing.T) {
 	three4 := func(limit int64) string { return strconv.FormatInt(limit<<20*3/4, 10) }
 	for file, want := range map[string]map[string]string{
 		"state.conf": {"maxmemory": three4(768), "maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec", "aof-use-rdb-preamble": "yes"},
@@ -313,7 +313,7 @@ func keysOf(t *testing.T, rdb *redis.Client) (all []string) {
 	return all
 }
 
-func TestACacheThatIsFullTakesNothingFromTheState(t *testing.T) {
+func TestFullCacheLeavesStateUntouched(t *testing.T) {
 	stack, state, cache := onFiles(t, "--maxmemory", "12mb")
 	s := stack.Start(t)
 	people := map[string]*apptest.Server{}
@@ -375,7 +375,7 @@ func cleanUp(t *testing.T, rdb *redis.Client) {
 	}
 }
 
-func TestAStateRedisThatIsFullSaysSoAndKeepsWhatItHas(t *testing.T) {
+func TestFullStateRedisRejectsWritesAndKeepsData(t *testing.T) {
 	stack, state, _ := onFiles(t)
 	s := stack.Start(t)
 	ann, id := s.Login(t, "13800001111")
@@ -440,7 +440,7 @@ func TestAServerRunsOverTLS(t *testing.T) {
 	}
 }
 
-func TestAServerThatMayNotDoItsWorkSaysSoAtTheStart(t *testing.T) {
+func TestMissingRedisRightsAreReportedAtStart(t *testing.T) {
 	stack, state, _ := onFiles(t)
 	if err := state.admin.Do(t.Context(), "ACL", "SETUSER", "tandian", "-xautoclaim", "-xadd").Err(); err != nil {
 		t.Fatal(err)

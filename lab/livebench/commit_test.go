@@ -32,7 +32,7 @@ func commits(t *testing.T, publish func(ctx context.Context, title, content stri
 	return client
 }
 
-func TestNotesAreCommittedManyAtATimeAndOverAgain(t *testing.T) {
+func TestNotesAreCommittedInParallelAndRepeatedly(t *testing.T) {
 	const many = 5
 	var together sync.WaitGroup
 	client := commits(t, func(_ context.Context, title, content string) error {
@@ -58,7 +58,7 @@ func TestNotesAreCommittedManyAtATimeAndOverAgain(t *testing.T) {
 	}
 }
 
-func TestWhoAsksIsToldWhyANoteIsNotCommitted(t *testing.T) {
+func TestClientGetsTheCommitError(t *testing.T) {
 	client := commits(t, func(_ context.Context, title, _ string) error {
 		if title == "bad" {
 			return errors.New("it is too short")
@@ -73,7 +73,7 @@ func TestWhoAsksIsToldWhyANoteIsNotCommitted(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpDoesNotWaitForACommit(t *testing.T) {
+func TestCancelledClientDoesNotWaitForACommit(t *testing.T) {
 	asked, giveUp := context.WithCancel(t.Context())
 	client := commits(t, func(ctx context.Context, title, _ string) error {
 		if title == "slow" {
@@ -90,7 +90,7 @@ func TestWhoGivesUpDoesNotWaitForACommit(t *testing.T) {
 	}
 }
 
-func TestNobodyWhoCommitsIsAnError(t *testing.T) {
+func TestMissingCommitServerIsAnError(t *testing.T) {
 	if err := NewCommitClient(filepath.Join(t.TempDir(), "s")).Publish(t.Context(), "", ""); err == nil {
 		t.Error("got none")
 	}

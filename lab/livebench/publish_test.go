@@ -40,7 +40,7 @@ func listen(t *testing.T) *subscribers {
 	return s
 }
 
-func TestNoMoreItemsAreUnderWayThanMayBe(t *testing.T) {
+func TestItemsInFlightAreLimited(t *testing.T) {
 	s := listen(t)
 	published := make(chan string, 16)
 	ended := make(chan int64, 1)

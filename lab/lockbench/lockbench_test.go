@@ -51,9 +51,9 @@ func small(t *testing.T, url string) Options {
 	}
 }
 
-// TestTheLockMeetsTheGoalsThatDoNotDependOnTime runs all rows on a small scale.
+// TestLockMeetsGoalsIndependentOfTime runs all rows on a small scale.
 // How long things take is not judged here: the machine of a test is busy.
-func TestTheLockMeetsTheGoalsThatDoNotDependOnTime(t *testing.T) {
+func TestLockMeetsGoalsIndependentOfTime(t *testing.T) {
 	url := testkit.Redis(t)
 	onPath(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -79,7 +79,7 @@ func TestTheLockMeetsTheGoalsThatDoNotDependOnTime(t *testing.T) {
 	}
 }
 
-func TestRowsThatHarmARedisSayThatTheyNeedOneOfTheirOwn(t *testing.T) {
+func TestHarmfulRowsNeedTheirOwnRedis(t *testing.T) {
 	url := testkit.Redis(t)
 	t.Setenv("PATH", t.TempDir())
 	var out strings.Builder

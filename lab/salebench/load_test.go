@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestALoadCountsEveryAnswerForWhatItIs has a server answer in all ways, and break off.
-func TestALoadCountsEveryAnswerForWhatItIs(t *testing.T) {
+// TestLoadClassifiesEveryAnswer has a server answer in all ways, and break off.
+func TestLoadClassifiesEveryAnswer(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

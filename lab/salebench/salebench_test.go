@@ -119,10 +119,10 @@ func (s *slowSale) insert(ctx context.Context, user int64) error {
 	return err
 }
 
-// TestTheTableSaysWhetherTheSalesWereRight runs all rows on a small scale, each
+// TestTableReportsWrongSales runs all rows on a small scale, each
 // wrong sale to another number of callers. How many orders a second is not judged
 // here: the machine of a test is busy.
-func TestTheTableSaysWhetherTheSalesWereRight(t *testing.T) {
+func TestTableReportsWrongSales(t *testing.T) {
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}
@@ -175,7 +175,7 @@ func slow(wrong []string) func(context.Context, Stores) (Shop, error) {
 	}
 }
 
-func TestAShopThatEndsByItselfEndsTheMeasurement(t *testing.T) {
+func TestEndOfAShopEndsTheMeasurement(t *testing.T) {
 	broken := errors.New("broken")
 	b := saleBench{shop: brokenShop{broken}}
 	err := b.serve(t.Context(), func(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 
 // A server that stalls for a second delays all arrivals of that second. Clients that wait for each
 // other and measure from the time of sending see the stall once.
-func TestAStallIsSeenByAllWhoCameMeanwhile(t *testing.T) {
+func TestAStallDelaysAllArrivalsMeanwhile(t *testing.T) {
 	begin := time.Now().Add(50 * time.Millisecond)
 	stall, over := begin.Add(500*time.Millisecond), begin.Add(1500*time.Millisecond)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -46,7 +46,7 @@ func TestAStallIsSeenByAllWhoCameMeanwhile(t *testing.T) {
 	}
 }
 
-func TestWhoBeginsLateIsMeasuredFromWhenHeWasToBegin(t *testing.T) {
+func TestLatencyCountsFromTheIntendedBegin(t *testing.T) {
 	get := &work{name: "get"}
 	l := newLoop(10, func(context.Context, arrival) error { return nil })
 	samples := l.run(t.Context(), []arrival{{at: 0, work: get}}, time.Now().Add(-time.Second))
@@ -55,7 +55,7 @@ func TestWhoBeginsLateIsMeasuredFromWhenHeWasToBegin(t *testing.T) {
 	}
 }
 
-func TestTooManyUnderWayAreFailuresAndHoldUpNobody(t *testing.T) {
+func TestExcessArrivalsFailWithoutDelayingOthers(t *testing.T) {
 	get := &work{name: "get"}
 	var done atomic.Int32
 	l := newLoop(2, func(ctx context.Context, _ arrival) error {
@@ -100,7 +100,7 @@ func series(n int, of func(second int) float64, hits float64) []moment {
 	return all
 }
 
-func TestALeakIsToldFromAPeakAndFromWarmingUp(t *testing.T) {
+func TestLeaksDifferFromPeaksAndWarmUp(t *testing.T) {
 	const n, dur = 100, 100 * time.Second
 	for _, tt := range []struct {
 		name string
@@ -154,7 +154,7 @@ func TestALowHitRatioMissesItsGoal(t *testing.T) {
 
 // A Redis for caches that comes back has to fill: its first minute counts as little as that
 // of the run. Any other low time counts.
-func TestTheColdMinuteAfterTheCacheRedisIsLeftOut(t *testing.T) {
+func TestColdMinuteAfterCacheRestartIsExcluded(t *testing.T) {
 	of := make([]moment, 0, 400)
 	sum := reads{}
 	for i := range 400 {

@@ -167,7 +167,7 @@ func TestProcessesReadTheirSettingFirst(t *testing.T) {
 	}
 }
 
-func TestBenchShopsAsksInEveryWay(t *testing.T) {
+func TestBenchShopsRunsEveryQuery(t *testing.T) {
 	out, errs, code := command(t, "bench", "shops", "--data-dir", t.TempDir())
 	if code != 0 {
 		t.Fatalf("bench shops: %d, %s", code, errs)

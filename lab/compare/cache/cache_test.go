@@ -56,9 +56,9 @@ func mustRace(t *testing.T, name, url string, during time.Duration, seed uint64)
 	return got
 }
 
-// TestTheWrongSchemesAreSeenToBeWrong makes a 0 of this harness meaningful. The time until a scheme
+// TestKnownWrongSchemesFail makes a 0 of this harness meaningful. The time until a scheme
 // fails depends on the machine, so the limit is generous.
-func TestTheWrongSchemesAreSeenToBeWrong(t *testing.T) {
+func TestKnownWrongSchemesFail(t *testing.T) {
 	url, s := testkit.Redis(t), seed(t)
 	for _, name := range []string{
 		"cache-aside", "cache-aside, singleflight", "cache first: delete, then write", "delete before commit",
@@ -90,9 +90,9 @@ func TestTandianShowsNoStaleRead(t *testing.T) {
 	}
 }
 
-// TestEachAnomalyIsCaughtWhereItIs names the failures of each scheme: more would
+// TestAnomaliesAreDetected names the failures of each scheme: more would
 // be a mistake of the harness, fewer too.
-func TestEachAnomalyIsCaughtWhereItIs(t *testing.T) {
+func TestAnomaliesAreDetected(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
 	tests := []struct{ name, fails string }{
@@ -140,8 +140,8 @@ func TestEachAnomalyIsCaughtWhereItIs(t *testing.T) {
 	}
 }
 
-// TestTandianIsAskedEverything keeps "does not arise" from hiding a failure.
-func TestTandianIsAskedEverything(t *testing.T) {
+// TestTandianRunsEveryScenario keeps "does not arise" from hiding a failure.
+func TestTandianRunsEveryScenario(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
 	for _, a := range Anomalies() {
@@ -155,7 +155,7 @@ func TestTandianIsAskedEverything(t *testing.T) {
 	}
 }
 
-func TestALockWithoutAnOwnerLetsTwoLoad(t *testing.T) {
+func TestLockWithoutOwnerAllowsTwoLoads(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
 	tests := []struct {
@@ -235,7 +235,7 @@ func TestAHotKeyIsLoadedOnceByTandian(t *testing.T) {
 	}
 }
 
-func TestTheReportPrintsATableAndLeavesNoKey(t *testing.T) {
+func TestReportPrintsATableAndLeavesNoKeys(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
 	var out strings.Builder

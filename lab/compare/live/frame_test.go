@@ -21,7 +21,7 @@ func serverFrame(payload []byte) []byte {
 	return append(b, payload...)
 }
 
-func TestFramesAreReadWhereverTheyAreSplit(t *testing.T) {
+func TestFramesAreReadAtAnySplit(t *testing.T) {
 	for _, size := range []int{0, 1, 125, 126, 200, 1<<16 - 1, 1 << 16, 1<<16 + 5} {
 		payload := bytes.Repeat([]byte{'x'}, size)
 		whole := append(serverFrame(payload), serverFrame([]byte("next"))...)
@@ -45,7 +45,7 @@ func TestFramesAreReadWhereverTheyAreSplit(t *testing.T) {
 	}
 }
 
-func TestAFrameThatNoServerHereSendsIsRefused(t *testing.T) {
+func TestUnexpectedFramesAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		b    []byte
@@ -63,7 +63,7 @@ func TestAFrameThatNoServerHereSendsIsRefused(t *testing.T) {
 	}
 }
 
-func TestAClientsFrameSaysItsLengthAndItsMask(t *testing.T) {
+func TestClientFramesHaveLengthAndMask(t *testing.T) {
 	for _, size := range []int{0, 125, 126, 1<<16 - 1, 1 << 16} {
 		payload := string(bytes.Repeat([]byte{'x'}, size))
 		b := clientFrame(opText, payload)

@@ -49,7 +49,7 @@ func plan(t *testing.T) Plan {
 	return Plan{Redis: url, Self: os.Args[0], Rounds: 1, Each: 100 * time.Millisecond, Stall: time.Second, Progress: io.Discard}
 }
 
-func TestEachContenderTellsAllSubscribersOfAllItems(t *testing.T) {
+func TestEachContenderDeliversAllItems(t *testing.T) {
 	l, err := plan(t).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestEachContenderTellsAllSubscribersOfAllItems(t *testing.T) {
 	}
 }
 
-func TestTheCrowdSeesWhatIsMissedAndWhatComesTwice(t *testing.T) {
+func TestCrowdDetectsMissedAndRepeatedItems(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		name             string
@@ -121,7 +121,7 @@ func TestTheCrowdSeesWhatIsMissedAndWhatComesTwice(t *testing.T) {
 }
 
 // The test stands for Tandian's author.
-func TestEachItemOfACommitterIsCommittedOnceBeforeItIsTold(t *testing.T) {
+func TestItemsAreCommittedOnceBeforePublication(t *testing.T) {
 	l, err := plan(t).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestAServerThatRefusesFailsTheRun(t *testing.T) {
 
 // An author may publish before the crowd has taken its connection in, and all may have that
 // item by then.
-func TestWhoListensLateHearsWhatIsReceived(t *testing.T) {
+func TestLateListenersGetReceivedItems(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-func TestPercentilesAreTrueToOneIn64(t *testing.T) {
+func TestPercentilesAreExactToOneIn64(t *testing.T) {
 	var h histogram
 	if got := h.percentile(99); got != 0 {
 		t.Errorf("of nothing: %v", got)
@@ -44,7 +44,7 @@ func TestEachTimeIsInTheMiddleOfItsBucket(t *testing.T) {
 	}
 }
 
-func TestALoadIsWhatWasDeliveredInItsTime(t *testing.T) {
+func TestLoadCountsDeliveriesWithinItsTime(t *testing.T) {
 	since := time.Unix(1, 0)
 	got, err := loadOf(crowdAnswer{Items: 4000, Since: since, Last: since.Add(2 * time.Second), P50: 3, P99: 9}, 40*time.Millisecond, 8*time.Millisecond)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestAMissedOrRepeatedItemFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestARatioIsRoundByRound(t *testing.T) {
+func TestRatiosAreComputedPerRound(t *testing.T) {
 	c := figure{oursName: {10, 40, 90}, centrifugeName: {10, 20, 30}, gqlgenName: nil}
 	for _, tt := range []struct{ name, cell, ratio string }{
 		{oursName, "40 (10–90)", "2.00 (1.00–3.00)"},
@@ -89,7 +89,7 @@ func TestARatioIsRoundByRound(t *testing.T) {
 	}
 }
 
-func TestAnItemIsFoundInWhatEachServerSays(t *testing.T) {
+func TestItemsAreParsedFromEachServer(t *testing.T) {
 	at := time.Unix(0, 1795460481123456789)
 	data, err := item(livebench.Title(42, at), "Tea.")
 	if err != nil {
@@ -113,7 +113,7 @@ func TestAnItemIsFoundInWhatEachServerSays(t *testing.T) {
 	}
 }
 
-func TestTheKernelsTableSaysHowAConnectionIs(t *testing.T) {
+func TestConnectionStatesAreReadFromTheKernel(t *testing.T) {
 	table := []byte(`  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 10 0
    1: 0100007F:1F90 0100007F:C350 01 00001000:00000000 01:00000014 00000000     0        0 12 2 0 20 4 30 10 -1
@@ -137,7 +137,7 @@ func TestTheKernelsTableSaysHowAConnectionIs(t *testing.T) {
 }
 
 // Whose notes should be committed?
-func TestThereIsNoTableCommittedWithoutTandian(t *testing.T) {
+func TestTableCommittedNeedsTandian(t *testing.T) {
 	var out, progress strings.Builder
 	r := &report{lab: &lab{Plan: Plan{Subscribers: []int{20}, Progress: &progress}}, out: &out}
 	if err := r.committed(t.Context()); err != nil {
@@ -148,7 +148,7 @@ func TestThereIsNoTableCommittedWithoutTandian(t *testing.T) {
 	}
 }
 
-func TestAGoalIsMetOrNotAndIsNoneWithoutTandian(t *testing.T) {
+func TestGoalsAreJudgedOnlyWithTandian(t *testing.T) {
 	r := &report{}
 	alone := figure{centrifugeName: {1, 2}}
 	r.atLeast("rate", middle(alone.ratios(oursName, centrifugeName)), 1)

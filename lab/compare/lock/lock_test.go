@@ -77,7 +77,7 @@ func TestSetnxThenExpireLeavesADeadLock(t *testing.T) {
 	comesOut(t, s, "S1", right, Passes)
 }
 
-func TestADelWithoutALookAtTheOwnerFreesTheNextHoldersLock(t *testing.T) {
+func TestDelWithoutOwnerCheckFreesTheNextLock(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S2", "SET NX PX, DEL", TwoHolders)
@@ -85,7 +85,7 @@ func TestADelWithoutALookAtTheOwnerFreesTheNextHoldersLock(t *testing.T) {
 	comesOut(t, s, "S2", right, Passes)
 }
 
-func TestALeaseMayEndBetweenGetAndDel(t *testing.T) {
+func TestLeaseMayExpireBetweenGetAndDel(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S2b", "SET NX PX, GET and DEL", TwoHolders)
@@ -100,31 +100,31 @@ func TestTimestampsNeedOneClock(t *testing.T) {
 	comesOut(t, s, "S3", right, Passes)
 }
 
-func TestTwoWhoDeleteAnEndedTimestampBothHaveTheLock(t *testing.T) {
+func TestDeletingAnExpiredTimestampAllowsTwoHolders(t *testing.T) {
 	t.Parallel()
 	comesOut(t, servers(t, 1), "S3b", "timestamp, DEL and SETNX", TwoHolders)
 }
 
-func TestTheSecondGetsetKeepsTheWinnerFromUnlocking(t *testing.T) {
+func TestSecondGetsetPreventsTheWinnersUnlock(t *testing.T) {
 	t.Parallel()
 	comesOut(t, servers(t, 1), "S3b", "timestamp, GETSET", DeadLock)
 }
 
-func TestAMutexIsOfOneServer(t *testing.T) {
+func TestMutexExcludesWithinOneServerOnly(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S4", "mutex of the process", TwoHolders)
 	comesOut(t, s, "S4", right, Passes)
 }
 
-func TestALockThatIsReleasedBeforeTheCommitKeepsNobodyOut(t *testing.T) {
+func TestUnlockBeforeCommitExcludesNoOne(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S5", "unlocked before the commit", TwoHolders)
 	comesOut(t, s, "S5", right, Passes)
 }
 
-func TestALeaseKeepsNoLateWriterOut(t *testing.T) {
+func TestLeaseDoesNotStopALateWriter(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S7", right, TwoHolders)
@@ -133,7 +133,7 @@ func TestALeaseKeepsNoLateWriterOut(t *testing.T) {
 	comesOut(t, s, "S7", "advisory, of the transaction", Passes)
 }
 
-func TestALeaseWithoutRenewalEndsDuringTheWork(t *testing.T) {
+func TestLeaseWithoutRenewalExpiresDuringWork(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	comesOut(t, s, "S7b", right, TwoHolders)
@@ -142,7 +142,7 @@ func TestALeaseWithoutRenewalEndsDuringTheWork(t *testing.T) {
 	comesOut(t, s, "S7b", "Tandian on Postgres", Passes)
 }
 
-func TestAUniqueIndexRefusesASecondHolder(t *testing.T) {
+func TestUniqueIndexRefusesASecondHolder(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 1)
 	for _, id := range []string{"S7", "S8"} {
@@ -151,7 +151,7 @@ func TestAUniqueIndexRefusesASecondHolder(t *testing.T) {
 	}
 }
 
-func TestARegisteredHolderThatWasOvertakenIsRefused(t *testing.T) {
+func TestOvertakenRegisteredHolderIsRefused(t *testing.T) {
 	t.Parallel()
 	s, ctx := servers(t, 1), t.Context()
 	st, err := s.stage(ctx, variant(t, "SET NX PX, fenced"), life, false)
@@ -172,7 +172,7 @@ func TestARegisteredHolderThatWasOvertakenIsRefused(t *testing.T) {
 	}
 }
 
-func TestARedisThatForgetsGivesTheLockOutAgain(t *testing.T) {
+func TestLostRedisDataAllowsASecondHolder(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 3)
 	comesOut(t, s, "S8", "redsync, one node", TwoHolders)
@@ -180,9 +180,9 @@ func TestARedisThatForgetsGivesTheLockOutAgain(t *testing.T) {
 	comesOut(t, s, "S8b", "redsync, three nodes", TwoHolders)
 }
 
-// TestEachVerdictIsWhatIsExpected names the faults of each scheme, and what does
+// TestVerdictsMatchExpectations names the faults of each scheme, and what does
 // not arise: more would be a mistake of the suite, fewer too.
-func TestEachVerdictIsWhatIsExpected(t *testing.T) {
+func TestVerdictsMatchExpectations(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, two, dead, untold, none string }{
 		{name: "SETNX, then EXPIRE", two: "S7 S7b S8", dead: "S1", untold: "S9", none: "S2b S8b"},
@@ -257,7 +257,7 @@ func verdicts(t *testing.T, s *Servers, v Variant) []Verdict {
 	return all
 }
 
-func TestAScenarioNeedsNoDatabaseWhereTheLockNeedsNone(t *testing.T) {
+func TestScenariosNeedADatabaseOnlyIfTheLockDoes(t *testing.T) {
 	t.Parallel()
 	s := open(t, 1, "")
 	comesOut(t, s, "S2", "SET NX PX, DEL", TwoHolders)
@@ -266,7 +266,7 @@ func TestAScenarioNeedsNoDatabaseWhereTheLockNeedsNone(t *testing.T) {
 	comesOut(t, s, "S5", right, Passes)
 }
 
-func TestALedgerCountsWhatIsCommittedAndWhatIsItsOwn(t *testing.T) {
+func TestLedgerCountsCommittedAndOwnOrders(t *testing.T) {
 	t.Parallel()
 	ledgers := map[string]Ledger{"in memory": newMemory(), "in Postgres": servers(t, 0).ledger()}
 	for name, l := range ledgers {
@@ -309,7 +309,7 @@ func TestALedgerCountsWhatIsCommittedAndWhatIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestWhoIsWokenSendsNothingWhileItWaits(t *testing.T) {
+func TestNotifiedWaitersSendNoCommands(t *testing.T) {
 	t.Parallel()
 	s := servers(t, 3)
 	var vs []Variant
@@ -340,7 +340,7 @@ func TestWhoIsWokenSendsNothingWhileItWaits(t *testing.T) {
 	}
 }
 
-func TestTheReportPrintsItsTablesAndLeavesNothing(t *testing.T) {
+func TestReportPrintsTablesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dsn := testkit.Postgres(t)
 	s := open(t, 1, dsn)

@@ -55,7 +55,7 @@ func lab(t *testing.T) Lab {
 // A table's verdicts must be believed before Tandian's are: those of the schemes that
 // are known to lose, lose. A + stands for more than none, where how many depends on the
 // buffers of the kernel, or on the size of a node of a stream.
-func TestEachQueueLosesWhatIsExpected(t *testing.T) {
+func TestLossesMatchExpectations(t *testing.T) {
 	l := lab(t)
 	want := map[string]string{ // A to E, two share, again
 		ours:                             "0 (50 twice)|0|100 (50 twice)|0|0|yes|no",
@@ -96,7 +96,7 @@ func fits(want, got string) bool {
 	return ok && end && err == nil && n > 0
 }
 
-func TestACellFitsWhatIsWanted(t *testing.T) {
+func TestCellsMatchPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		want, got string
 		fits      bool
@@ -117,7 +117,7 @@ func TestACellFitsWhatIsWanted(t *testing.T) {
 	}
 }
 
-func TestARateIsBesideOursAndCountsWhatWasMissed(t *testing.T) {
+func TestRatesHaveRatiosAndMissedMessages(t *testing.T) {
 	l := lab(t)
 	schemes := Schemes()
 	rates, err := l.rates(t.Context(), schemes, 1, together)
@@ -136,7 +136,7 @@ func TestARateIsBesideOursAndCountsWhatWasMissed(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsTakesItsBytesAndMore(t *testing.T) {
+func TestWaitingMessagesTakeAtLeastTheirSize(t *testing.T) {
 	l := lab(t)
 	for _, sc := range Schemes() {
 		t.Run(sc.Name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestTheTablesArePrinted(t *testing.T) {
 
 // What the trials rest on: a consumer that is killed has died, a Redis that is killed
 // keeps what it had written, and one that is cut has lost the rest.
-func TestALabDoesWhatItsTrialsSay(t *testing.T) {
+func TestLabRunsItsTrials(t *testing.T) {
 	l := lab(t)
 	sc := Schemes()[slices.IndexFunc(Schemes(), func(sc Scheme) bool { return sc.Name == "List, BRPOP" })]
 	tr, err := l.trial(t.Context(), sc, soon, messageBytes)

@@ -47,7 +47,7 @@ func TestAServerAnswersUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestAServerKeepsWhatItWroteUnlessItIsCut(t *testing.T) {
+func TestWritesSurviveARestartUnlessTruncated(t *testing.T) {
 	findable(t)
 	s, err := redisserver.StartKeeping(t.Context())
 	if errors.Is(err, redisserver.ErrNone) && os.Getenv("TANDIAN_REQUIRE_SERVERS") == "" {
@@ -98,7 +98,7 @@ func TestAServerKeepsWhatItWroteUnlessItIsCut(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutRedisIsToldWhatToDo(t *testing.T) {
+func TestMissingRedisErrorNamesTheRemedy(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, _, err := redisserver.Start(t.Context()); !errors.Is(err, redisserver.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)

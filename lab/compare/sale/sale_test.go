@@ -62,7 +62,7 @@ func start(t *testing.T, s *Servers, v Variant) Admitter {
 
 // Of a stock of ten, one user wants five and another eight: one of them gets the whole quantity,
 // the other nothing.
-func TestOfTenPiecesFiveOrEightAreSoldAndNeverAPart(t *testing.T) {
+func TestFiveOrEightOfTenAreSoldWhole(t *testing.T) {
 	const rounds = 25
 	s := servers(t)
 	for _, v := range Variants() {
@@ -118,7 +118,7 @@ func together(t *testing.T, a Admitter, wishes ...Wish) []Told {
 	return told
 }
 
-func TestEachWaySellsEveryPieceOnce(t *testing.T) {
+func TestEachWaySellsTheStockOnce(t *testing.T) {
 	s := servers(t)
 	all, err := s.Figures(t.Context(), Variants(), 1, 100*time.Millisecond)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestEachWaySellsEveryPieceOnce(t *testing.T) {
 	}
 }
 
-func TestTheCheckerSeesEachFault(t *testing.T) {
+func TestCheckerDetectsEachFault(t *testing.T) {
 	a, b := row{order: 11, user: 1, quantity: 1}, row{order: 12, user: 2, quantity: 1}
 	yes := func(user, order int64) Told { return Told{Wish{user, 1, 1}, Answer{Admitted, order}} }
 	no := func(user int64, quantity int) Told { return Told{Wish{user, 1, quantity}, Answer{Decision: SoldOut}} }
@@ -166,7 +166,7 @@ func TestTheCheckerSeesEachFault(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSeenToBeWrongAndWhatIsRightIsNot(t *testing.T) {
+func TestOnlyWrongWaysFail(t *testing.T) {
 	const times = 5
 	all, err := servers(t).Wrong(t.Context(), times)
 	if err != nil {

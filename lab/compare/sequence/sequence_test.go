@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A row's verdicts must be believed before Tandian's are: those of the schemes that
 // are known to be wrong are wrong.
-func TestEachVerdictIsWhatIsExpected(t *testing.T) {
+func TestVerdictsMatchExpectations(t *testing.T) {
 	s, err := Open(t.Context(), testkit.Redis(t), testkit.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestEachVerdictIsWhatIsExpected(t *testing.T) {
 }
 
 // The trial itself must see what a layout shows: Tandian's without its permutation.
-func TestAVolumeIsReadWhereItShows(t *testing.T) {
+func TestVolumeIsReadWhereIDsRevealIt(t *testing.T) {
 	s, err := Open(t.Context(), testkit.Redis(t), "")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAVolumeIsReadWhereItShows(t *testing.T) {
 	}
 }
 
-func TestARateIsBesideOursAndCountsRoundTrips(t *testing.T) {
+func TestRatesHaveRatiosAndRoundTrips(t *testing.T) {
 	s, err := Open(t.Context(), testkit.Redis(t), testkit.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
