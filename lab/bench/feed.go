@@ -27,9 +27,9 @@ type Feeds interface {
 	// Page reads a page of a user's feed. It returns the number of notes and the cursor of the next
 	// page.
 	Page(ctx context.Context, user int64, first int, after string) (notes int, next string, err error)
-	// Inbox is the name of a user's inbox in Redis.
+	// Inbox returns the key of a user's inbox in Redis.
 	Inbox(user int64) string
-	// DB is the database.
+	// DB returns the database.
 	DB() *sql.DB
 }
 
@@ -41,7 +41,7 @@ type FeedOptions struct {
 	Threshold int // followers that make a star: more than Followers, Fans at most
 	Rounds    int // notes of each author, in turns
 	Pages     int // reads of each line of the table
-	// Open opens a server for which an author with so many followers is a star.
+	// Open opens a server for which an author with that many followers is a star.
 	Open func(ctx context.Context, databaseURL, redisURL string, threshold int) (f Feeds, stop func() error, err error)
 }
 
@@ -186,8 +186,8 @@ func (b *feedBench) span(ctx context.Context, statement string, args ...any) (fr
 	return from, to, err
 }
 
-// inboxes makes those of the crowd, empty: as internal/kit/cache keeps a union of which it
-// holds all, up to a user's only follow.
+// inboxes creates empty inboxes of the crowd, complete up to a user's only follow, in the format of
+// a union of internal/kit/cache.
 func (b *feedBench) inboxes(ctx context.Context, follows int64) error {
 	const life = 14 * 24 * time.Hour
 	return b.each(ctx, func(pipe redis.Pipeliner, i int64) {
@@ -198,7 +198,7 @@ func (b *feedBench) inboxes(ctx context.Context, follows int64) error {
 	})
 }
 
-// each sends commands about the followers of the author who is pushed.
+// each sends commands for each follower of the author with fan-out.
 func (b *feedBench) each(ctx context.Context, commands func(pipe redis.Pipeliner, i int64)) error {
 	pipe := b.rdb.Pipeline()
 	for i := range int64(b.o.Followers) {
@@ -212,7 +212,7 @@ func (b *feedBench) each(ctx context.Context, commands func(pipe redis.Pipeliner
 	return nil
 }
 
-// drained waits until nothing waits to be pushed.
+// drained waits until no push is pending.
 func (b *feedBench) drained(ctx context.Context) error {
 	return b.until(ctx, "all notes are pushed", func() (bool, error) {
 		var n int
@@ -326,7 +326,7 @@ func (b *feedBench) arrives(ctx context.Context, note int64) (first, last time.T
 
 func (b *feedBench) member(note int64) string { return fmt.Sprintf("%d/%d", b.pushed, note) }
 
-// have counts the inboxes that have a note.
+// have counts the inboxes that contain a note.
 func (b *feedBench) have(ctx context.Context, note int64) (n int, err error) {
 	found := make([]*redis.FloatCmd, b.o.Followers)
 	err = b.each(ctx, func(pipe redis.Pipeliner, i int64) {
@@ -340,7 +340,7 @@ func (b *feedBench) have(ctx context.Context, note int64) (n int, err error) {
 	return n, err
 }
 
-// pages reads pages at three places of the feeds of both kinds of readers.
+// pages reads pages at three positions of the feeds of both kinds of readers.
 func (b *feedBench) pages(ctx context.Context) ([]harness.Row, error) {
 	var rows []harness.Row
 	for _, kind := range []struct {
@@ -371,7 +371,7 @@ func (b *feedBench) pages(ctx context.Context) ([]harness.Row, error) {
 	return rows, nil
 }
 
-// place returns the cursor behind so many notes; all readers of a kind share it.
+// place returns the cursor after the given number of notes; all readers of a kind share it.
 func (b *feedBench) place(ctx context.Context, reader int64, behind int) (after string, err error) {
 	for left := behind; left > 0; left -= 100 {
 		var n int

@@ -17,9 +17,9 @@ import (
 type Writers interface {
 	// Publish publishes a note by a user and returns its id.
 	Publish(ctx context.Context, user int64) (note int64, err error)
-	// Like has a user like a note, or not like it any more.
+	// Like sets or removes a user's like of a note.
 	Like(ctx context.Context, user, note int64, likes bool) error
-	// DB is the database.
+	// DB returns the database.
 	DB() *sql.DB
 }
 
@@ -32,7 +32,7 @@ type NotesOptions struct {
 	Open          func(ctx context.Context, databaseURL, redisURL string) (w Writers, stop func() error, err error)
 }
 
-// publishGoal is how many notes a second are to be numbered, one commit after the other.
+// publishGoal is the goal for numbered notes per second, one commit after the other.
 const publishGoal = 2000
 
 // Notes measures the rate of publishing notes, each with the next number of the feed, and of likes.
@@ -69,7 +69,7 @@ type notesBench struct {
 	calls atomic.Int64
 }
 
-// rate is how often a second clients call once, together.
+// rate returns calls per second of parallel clients.
 func (b *notesBench) rate(ctx context.Context, clients int, once func(ctx context.Context, n int64) error) (float64, error) {
 	rows := max(b.o.Rows*clients/b.o.Clients, 1)
 	call := func(ctx context.Context) error { return once(ctx, b.calls.Add(1)) }
@@ -142,7 +142,7 @@ func (b *notesBench) likes(ctx context.Context) ([]harness.Row, error) {
 		}
 		b.notes = append(b.notes, id)
 	}
-	// Each user likes a note and takes it back in turns: every call writes.
+	// Each user likes and unlikes a note in turns: every call writes.
 	first := b.calls.Load()
 	tap := func(of func(user int64) int64) func(context.Context, int64) error {
 		return func(ctx context.Context, n int64) error {

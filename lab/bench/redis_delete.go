@@ -89,7 +89,7 @@ type way struct {
 	remove func(ctx context.Context) error
 }
 
-// ways are all ways to get rid of the key.
+// ways returns all ways to delete the key.
 func (b *deleteBench) ways() []way {
 	return []way{
 		{"DEL", func(ctx context.Context) error {
@@ -108,7 +108,7 @@ func (b *deleteBench) ways() []way {
 			if err := b.Work.Unlink(ctx, b.key).Err(); err != nil {
 				return err
 			}
-			// Another thread frees the memory: the probe looks on until it is done.
+			// Another thread frees the memory: the probe continues until it is done.
 			return until(ctx, func() (bool, error) {
 				info, err := b.Work.Info(ctx, "memory").Result()
 				return !strings.Contains(info, "lazyfree_pending_objects:") || strings.Contains(info, "lazyfree_pending_objects:0"), err
@@ -118,7 +118,7 @@ func (b *deleteBench) ways() []way {
 	}
 }
 
-// fill makes the key.
+// fill creates the key.
 func (b *deleteBench) fill(ctx context.Context, kind string) error {
 	progress := b.Progress("members of a "+kind, b.Members)
 	defer progress.Close()
@@ -171,8 +171,8 @@ func (s stall) print(out io.Writer, what string) {
 	_, _ = fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%d\t\n", what, millis(s.took), millis(s.longest), millis(s.p99), s.asked)
 }
 
-// best measures some work several times, each time on a key of the given type;
-// "" is none.
+// best measures some work several times, each time on a new key of the given type, or on none if it
+// is "".
 func (b *deleteBench) best(ctx context.Context, kind string, work func(context.Context) error) (best stall, err error) {
 	for round := range rounds {
 		if kind != "" {
@@ -226,8 +226,7 @@ func (b *deleteBench) measure(ctx context.Context, work func(context.Context) er
 	return s, nil
 }
 
-// probe asks again and again until probing ends; the question under way then is
-// still waited for.
+// probe sends one GET after the other until probing ends, and waits for the last reply.
 func (b *deleteBench) probe(ctx, probing context.Context) (waits []time.Duration, err error) {
 	for probing.Err() == nil {
 		begin := time.Now()
@@ -239,7 +238,7 @@ func (b *deleteBench) probe(ctx, probing context.Context) (waits []time.Duration
 	return waits, nil
 }
 
-// until asks every few milliseconds until the answer is yes.
+// until polls every few milliseconds until the answer is yes.
 func until(ctx context.Context, yes func() (bool, error)) error {
 	for {
 		ok, err := yes()

@@ -56,7 +56,7 @@ func Shops(ctx context.Context, base string, out io.Writer) error {
 
 type query struct{ name, text string }
 
-// queries are the ways to ask for shops; place is "lat: …, lng: …".
+// queries returns the measured queries; place is "lat: …, lng: …".
 func queries(place string) []query {
 	shops := func(arguments string) string {
 		return "{ shops(first: 20, " + arguments + ") { edges { cursor distance node { name score } } pageInfo { endCursor } } }"
@@ -80,13 +80,13 @@ func queries(place string) []query {
 	return list
 }
 
-// behind is a cursor of a list by distance, so many metres from its centre.
+// behind returns a cursor of a list by distance, at the given metres from its centre.
 func behind(metres float64) string { return string(page.Encode("DISTANCE", metres, 1)) }
 
 // shopBench is one run against one server.
 type shopBench struct{ base string }
 
-// place is where the best shop of the server stands: in a town, most likely.
+// place returns the location of the shop with the best score, most likely in a town.
 func (b *shopBench) place(ctx context.Context) (string, error) {
 	body := []byte(`{"query":"{ shops(first: 1, orderBy: SCORE) { edges { node { location { lat lng } } } } }"}`)
 	answer, err := b.ask(ctx, http.MethodPost, "/graphql", body)
@@ -137,8 +137,8 @@ func (b *shopBench) time(ctx context.Context, method, path string, body []byte) 
 	return t, nil
 }
 
-// ask sends one request and returns the answer; an answer with errors is an
-// error, since a fast error is not fast.
+// ask sends one request and returns the response. A response with errors is an error, since a fast
+// error is not fast.
 func (b *shopBench) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -120,7 +120,7 @@ func (b *visitsBench) counted(ctx context.Context, key string, n int, sketch *hy
 	}, nil
 }
 
-// cost compares what stays in the process with a round trip for each visit.
+// cost compares recording in the process with a round trip for each visit.
 func (b *visitsBench) cost(ctx context.Context) (rows []harness.Row, err error) {
 	v, stop, err := b.o.Open(ctx, b.url)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 
 const busMaxAge = time.Second // what a Hub has by default
 
-// bus measures how long what another process holds itself is older than the
-// truth, from the moment of the commit: its bus healthy, cut, and half-open.
+// bus measures for how long the local copy of another process is stale after a commit: with a
+// healthy, a cut and a half-open bus.
 func (b *cacheBench) bus(ctx context.Context) (rows []harness.Row, err error) {
 	dir, err := os.MkdirTemp("", "tdbus")
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *cacheBench) bus(ctx context.Context) (rows []harness.Row, err error) {
 	return rows, nil
 }
 
-// busPair is one row and what two processes know of it.
+// busPair is one row in the caches of two processes.
 type busPair struct {
 	prefix  string
 	version atomic.Int64 // of the row
@@ -121,8 +121,9 @@ func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions,
 	}, nil
 }
 
-// update breaks the link, changes the row, and returns how long after the commit
-// the other process showed it. Before, that process is in sync and holds the row.
+// update breaks the link, changes the row, and returns the time from the commit until the other
+// process returned the new row. Before that, it waits until that process is in sync and has cached
+// the row.
 func (x *busPair) update(ctx context.Context, link *cachetest.Link, f cachetest.Fault, here, there *versions) (time.Duration, error) {
 	link.Set(cachetest.Healthy)
 	alone := 10 * time.Millisecond
@@ -154,7 +155,7 @@ func (x *busPair) update(ctx context.Context, link *cachetest.Link, f cachetest.
 	}
 }
 
-// settled waits until a process has answered itself for so long.
+// settled waits until a process has returned its local copy for the given time.
 func (x *busPair) settled(ctx context.Context, c *versions, alone time.Duration) error {
 	for since := time.Now(); ; {
 		before := c.Stats().Misses + c.Stats().Hits

@@ -81,15 +81,14 @@ type cacheBench struct {
 	hubs    int
 }
 
-// hub is a new one, of a process as it were, with keys of its own.
+// hub returns a new client with keys of its own, like another process.
 func (b *cacheBench) hub(rdb redis.UniversalClient, o cache.Options) (*cache.Client, error) {
 	b.hubs++
 	o.Prefix = fmt.Sprintf("%s-%d", b.prefix, b.hubs)
 	return cache.NewClient(rdb, o)
 }
 
-// running runs a hub until the function that it returns is called, which waits
-// for all that the hub does.
+// running runs a hub. The returned function stops it and waits for its background work.
 func running(ctx context.Context, h *cache.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

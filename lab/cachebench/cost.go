@@ -102,12 +102,12 @@ func payloads(_ context.Context, ids []int) (map[int][]byte, error) {
 	return found, nil
 }
 
-// keyOf names a plain key for the same value that the newest hub keeps.
+// keyOf returns a plain key for the same value that the newest hub stores.
 func (b *cacheBench) keyOf(name string, id int) string {
 	return fmt.Sprintf("%s-%d:plain:%s:{%d}", b.prefix, b.hubs, name, id)
 }
 
-// plain stores the payload without any cache, for as long as the run may last.
+// plain stores the payload without a cache, for the longest duration of a run.
 func (b *cacheBench) plain(ctx context.Context, keys ...string) error {
 	payload, err := json.Marshal(blob{strings.Repeat("x", text)})
 	if err != nil {
@@ -175,10 +175,10 @@ func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-// requestValue is a key of a context as deep as those of requests are.
+// requestValue is a key of a context as deep as those of requests.
 type requestValue int
 
-// deep is a context with so many values more.
+// deep returns a context with n more values.
 func deep(ctx context.Context, values int) context.Context {
 	if values == 0 {
 		return ctx
@@ -186,8 +186,7 @@ func deep(ctx context.Context, values int) context.Context {
 	return deep(context.WithValue(ctx, requestValue(values), values), values-1)
 }
 
-// batch is 1024 operations, that the clock and the calls around them weigh
-// nothing.
+// batch is 1024 operations, so that the clock and the surrounding calls do not matter.
 func batch(once func(id int) error) error {
 	for id := range 1024 {
 		if err := once(id); err != nil {

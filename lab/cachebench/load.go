@@ -26,9 +26,8 @@ func (b *cacheBench) fleet(p cache.Policy, localBytes int64) (*cachetest.Fleet, 
 	}, b.Processes)
 }
 
-// expiries reads one key in three processes while it expires again and again.
-// Two loads that lie closer together than the life of a value, or overlap, are
-// for the same expiry.
+// expiries reads one key in three processes while it expires repeatedly. Two loads within the TTL
+// of a value, or overlapping ones, count for the same expiry.
 func (b *cacheBench) expiries(ctx context.Context) (rows []harness.Row, err error) {
 	const fresh, load, slow = 200 * time.Millisecond, 400 * time.Millisecond, 390 * time.Millisecond
 	f, err := b.fleet(cache.Policy{Name: "hot", TTL: fresh, StaleTTL: time.Minute, Jitter: -1}, 0)
@@ -69,8 +68,8 @@ func (b *cacheBench) expiries(ctx context.Context) (rows []harness.Row, err erro
 	}}, nil
 }
 
-// strict reads and writes at random in three processes that are killed, half of
-// the reads without local caches and half past them.
+// strict reads and writes at random in three processes that are killed; half of the reads run
+// without local caches, half bypass them.
 func (b *cacheBench) strict(ctx context.Context) ([]harness.Row, error) {
 	short := cache.Policy{
 		Name: "race", TTL: 50 * time.Millisecond, StaleTTL: 50 * time.Millisecond, Beta: 1, NegativeTTL: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond,
@@ -192,7 +191,7 @@ func everyID(n int) func(context.Context) iter.Seq2[int, error] {
 	}
 }
 
-// slowBlobs is a loader that takes a while, and knows how many run at once.
+// slowBlobs is a slow loader that counts its concurrent runs.
 type slowBlobs struct {
 	takes    time.Duration
 	now, max atomic.Int64
@@ -210,7 +209,7 @@ func (s *slowBlobs) load(ctx context.Context, ids []int) (map[int]blob, error) {
 	return blobs(ctx, ids)
 }
 
-// emptied empties Redis again and again under some five thousand reads a second.
+// emptied empties Redis repeatedly under some five thousand reads a second.
 func (b *cacheBench) emptied(ctx context.Context) ([]harness.Row, error) {
 	const during, most, readers, keys = 4 * time.Second, 32, 120, 10_000
 	rdb, err := subprocess.OpenRedis(b.private.URL)

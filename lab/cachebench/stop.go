@@ -15,8 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// stopped stops the private Redis under 200 reads a second, of which all were
-// hits, and lets it go on later.
+// stopped stops the private Redis under 200 reads a second, all of them hits, and resumes it later.
 func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 	const (
 		every, keys, most = 5 * time.Millisecond, 500, 32
@@ -81,7 +80,7 @@ func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-// timings are those of reads that began in one phase.
+// timings are the durations of reads that began in one phase.
 type timings struct {
 	took   harness.Samples
 	errors int
@@ -93,7 +92,7 @@ func (t timings) String() string {
 	return fmt.Sprintf("%.1f ms, p50 %.2f ms, %d reads, %d errors", harness.Millis(t.p99()), harness.Millis(t.took.Percentile(50)), len(t.took), t.errors)
 }
 
-// openLoad reads at a steady rate, however long each read takes.
+// openLoad reads at a steady rate, regardless of the duration of each read.
 type openLoad struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -127,8 +126,7 @@ func readEvery(ctx context.Context, every time.Duration, read func(context.Conte
 	return l
 }
 
-// take begins a phase and returns what the one before it showed, when all of its
-// reads are over.
+// take begins a phase and returns the timings of the previous one, after all of its reads.
 func (l *openLoad) take() timings {
 	l.mu.Lock()
 	phase, under := l.phase, l.under

@@ -22,9 +22,8 @@ const (
 	dropped = "dropped"
 )
 
-// patience is the attacks that wait for a time-out. Those of a group run side by
-// side, most from an address of their own, so that the limits of one do not hide
-// another's.
+// patience returns the attacks that wait for a time-out. Those of a group run in parallel, most
+// from an address of their own, so that the limits of one do not hide another's.
 func patience() [][]attack {
 	return [][]attack{{
 		{"1,000 slow bodies of 16 KB", []string{"408 TIMEOUT", cutOff}, func(s *script) {
@@ -83,13 +82,13 @@ func floodsOfSockets() []attack {
 	}
 }
 
-// head is that of a request whose body has so many bytes.
+// head returns the head of a request with a body of the given size.
 func head(length int) string {
 	return fmt.Sprintf("POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/graphql-response+json\r\nContent-Length: %d\r\n\r\n", length)
 }
 
-// place is the address of a script's nth connection: of the address that is all
-// its own, or of ten of them if own is 0.
+// place returns the address of a script's nth connection: the address own, or one of ten if own is
+// 0.
 func (s *script) place(own, n int) net.IP {
 	switch {
 	case !s.spread:
@@ -140,7 +139,7 @@ func (s *script) answerOn(conn net.Conn) string {
 	return said(http.ReadResponse(bufio.NewReader(conn), nil)) //nolint:bodyclose // said does
 }
 
-// rawly opens a connection for each of so many requests and writes into it.
+// rawly opens a connection for each of n requests and writes into it.
 func (s *script) rawly(connections, times int, write func(net.Conn) error) {
 	work := make(chan int)
 	var all sync.WaitGroup
@@ -165,7 +164,7 @@ func (s *script) rawly(connections, times int, write func(net.Conn) error) {
 	all.Wait()
 }
 
-// uploads sends files slowly and breaks them off.
+// uploads sends files slowly and aborts them.
 func (s *script) uploads(count, own int) {
 	var all sync.WaitGroup
 	for n := range count {
@@ -207,9 +206,8 @@ func (r *slowly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unread sends a request on each of some connections and reads no answer, until
-// the server gives up. A connection takes little that is not read, as one from
-// far away does.
+// unread sends a request on each of some connections and reads no response, until the server gives
+// up. Unread data fills the small buffers of a connection soon, as on a slow network.
 func (s *script) unread(addresses, own int, accept string) {
 	dial := net.Dialer{Control: narrow}
 	var all sync.WaitGroup
@@ -234,8 +232,7 @@ func (s *script) unread(addresses, own int, accept string) {
 	all.Wait()
 }
 
-// drip writes the beginning of another request, slowly, until the connection is
-// gone.
+// drip writes the beginning of another request, slowly, until the connection is closed.
 func (s *script) drip(conn net.Conn, err error) string {
 	more := time.NewTicker(100 * time.Millisecond)
 	defer more.Stop()
@@ -253,7 +250,7 @@ func (s *script) drip(conn net.Conn, err error) string {
 // control prepares a connection before it is opened; nil does nothing.
 type control func(network, address string, raw syscall.RawConn) error
 
-// narrow makes a connection that takes little at once.
+// narrow sets a small receive buffer.
 func narrow(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	err := raw.Control(func(fd uintptr) {
@@ -265,7 +262,7 @@ func narrow(_, _ string, raw syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// sockets opens so many and does something with each.
+// sockets opens n sockets and runs a script on each.
 func (s *script) sockets(count, own int, control control, do func(*script, *websocket.Conn) string) {
 	var opened, all sync.WaitGroup
 	opened.Add(count)
@@ -285,7 +282,7 @@ func (s *script) sockets(count, own int, control control, do func(*script, *webs
 	all.Wait()
 }
 
-// open opens a socket, or returns why it could not.
+// open opens a socket, or returns the reason of the failure.
 func (s *script) open(own, n int, control control) (*websocket.Conn, string) {
 	dial := dialer(s.place(own, n))
 	dial.Control = control
@@ -307,7 +304,7 @@ func (s *script) open(own, n int, control control) (*websocket.Conn, string) {
 
 func silent(s *script, conn *websocket.Conn) string { return s.rest(conn) }
 
-// idle begins, asks something, and keeps the socket.
+// idle initialises the socket, sends a query, and waits.
 func idle(s *script, conn *websocket.Conn) string {
 	s.say(conn, `{"type":"connection_init"}`, `{"type":"subscribe","id":"1","payload":{"query":"{me{id}}"}}`)
 	for {
@@ -320,7 +317,7 @@ func idle(s *script, conn *websocket.Conn) string {
 	}
 }
 
-// sends begins and says one thing so many times.
+// sends initialises the socket and sends one message n times.
 func sends(times int, message string) func(*script, *websocket.Conn) string {
 	return func(s *script, conn *websocket.Conn) string {
 		s.say(conn, `{"type":"connection_init"}`)
@@ -368,7 +365,7 @@ func busy(s *script, conn *websocket.Conn) string {
 	return last
 }
 
-// hostile sends in a socket what is refused elsewhere too.
+// hostile sends documents over a socket that are also rejected over HTTP.
 func hostile(s *script, conn *websocket.Conn) string {
 	s.say(conn, `{"type":"connection_init"}`)
 	last := ""
@@ -395,8 +392,8 @@ func hostile(s *script, conn *websocket.Conn) string {
 	return last
 }
 
-// deaf asks for more than fits between it and the server, and reads nothing of
-// it until it is dropped.
+// deaf requests more than fits into the buffers, and reads nothing until the server closes the
+// socket.
 func deaf(s *script, conn *websocket.Conn) string {
 	s.say(conn, `{"type":"connection_init"}`)
 	more := time.NewTicker(50 * time.Millisecond)
@@ -435,7 +432,7 @@ func (s *script) rest(conn *websocket.Conn) string {
 	}
 }
 
-// ending is how a socket ended.
+// ending describes how a socket ended.
 func ending(err error) string {
 	if code := websocket.CloseStatus(err); code != -1 {
 		return fmt.Sprintf("closed %d", code)

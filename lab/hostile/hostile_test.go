@@ -26,8 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// What no script of hostile requests may do to the program at its default
-// settings: take more memory than this, or keep an answer from others for longer.
+// Limits that no script may exceed at the default settings: the memory of the program, and the
+// longest wait of other clients.
 const (
 	mostMemory     = 256 << 20
 	longestSilence = 5 * time.Second
@@ -73,8 +73,7 @@ func TestNoHostileScriptTakesTheServerDown(t *testing.T) {
 	}
 }
 
-// An attack is one kind of hostile request, sent as often as a script can in a
-// second or two.
+// An attack is one kind of hostile request, sent as often as possible in a second or two.
 type attack struct {
 	name string
 	want []string // allowed responses, in addition to tooMuch
@@ -86,7 +85,7 @@ func tooMuch() []string {
 	return []string{"429 RATE_LIMITED", "503 UNAVAILABLE"}
 }
 
-// A script attacks. Its methods may be used from any number of goroutines.
+// A script runs an attack. Its methods are safe for concurrent use.
 type script struct {
 	ctx context.Context
 	*victim
@@ -111,8 +110,8 @@ type row struct {
 	took      time.Duration
 }
 
-// endure lets the scripts of a group run side by side, with an honest client
-// among them, and looks at the process when they are done.
+// endure runs the scripts of a group in parallel, with an honest client among them, and then checks
+// the process.
 func (v *victim) endure(t *testing.T, honest *asker, group []attack) []row {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -143,8 +142,8 @@ func (v *victim) endure(t *testing.T, honest *asker, group []attack) []row {
 	return rows
 }
 
-// check compares what a script was answered with what it may be. At least once
-// it must have been seen for what it is.
+// check compares the responses of a script with the allowed ones. At least one must be a wanted
+// rejection.
 func (a attack) check(t *testing.T, answers map[string]int) (all int, most string) {
 	t.Helper()
 	seen := false
@@ -187,7 +186,7 @@ type asker struct {
 	right  map[string]string // answers by question
 }
 
-// meet asks each question once and takes the answers for the right ones.
+// meet sends each query once and stores the responses as the correct ones.
 func (v *victim) meet(t *testing.T) *asker {
 	t.Helper()
 	h := &asker{
@@ -343,7 +342,7 @@ func readUntil(t *testing.T, from io.Reader, end string) string {
 	return string(said)
 }
 
-// stop ends the program as an operator does and returns its log.
+// stop ends the program like an operator and returns its log.
 func (v *victim) stop(t *testing.T) string {
 	t.Helper()
 	if err := v.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -359,8 +358,8 @@ func (v *victim) stop(t *testing.T) string {
 	return string(log)
 }
 
-// memory is the resident size of the process in bytes, and the most that it ever
-// was; where the system keeps no such mark, the most that was seen here.
+// memory returns the resident size of the process in bytes, and its maximum. Without a maximum from
+// the system, it returns the highest value seen here.
 func (v *victim) memory(t *testing.T) (now, peak int) {
 	t.Helper()
 	if runtime.GOOS == "linux" {
@@ -392,7 +391,7 @@ func kilobytes(t *testing.T, text, pattern string) int {
 	return n << 10
 }
 
-// metrics are the values without labels of /metrics.
+// metrics returns the values without labels of /metrics.
 func (v *victim) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer(v.honest).DialContext, DisableKeepAlives: true}}
@@ -419,8 +418,8 @@ func (v *victim) metrics(t *testing.T) map[string]float64 {
 	return values
 }
 
-// pooled is how many goroutines and files the pools of the stores may have more
-// after they were used by many at once. A leak shows in thousands.
+// pooled is the allowed growth of goroutines and files in the pools of the stores after concurrent
+// use. A leak shows in thousands.
 const pooled = 150
 
 // recovered waits until the process has about as many goroutines and open files
@@ -438,7 +437,7 @@ func (v *victim) recovered(t *testing.T, start map[string]float64) (end map[stri
 	return end
 }
 
-// settled waits until what the start has left to do is done.
+// settled waits until the work of the start is done.
 func (v *victim) settled(t *testing.T) {
 	t.Helper()
 	before := v.metrics(t)
@@ -450,7 +449,7 @@ func (v *victim) settled(t *testing.T) {
 	})
 }
 
-// dialer dials from an address; nil is any.
+// dialer dials from an address; nil means any.
 func dialer(from net.IP) *net.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second}
 	if from != nil {
@@ -459,11 +458,11 @@ func dialer(from net.IP) *net.Dialer {
 	return d
 }
 
-// attackers is from how many addresses a script attacks that does not say
-// otherwise, so that no limit of an address alone holds it.
+// attackers is the default number of addresses of a script, so that no limit per address alone
+// stops it.
 const attackers = 8
 
-// from is the address of the nth connection of a script.
+// from returns the address of the nth connection of a script.
 func (v *victim) from(n int) net.IP {
 	if !v.spread {
 		return nil
@@ -471,7 +470,7 @@ func (v *victim) from(n int) net.IP {
 	return net.IPv4(127, 0, 0, byte(10+n%attackers))
 }
 
-// body is a GraphQL request.
+// body returns a GraphQL request.
 func body(query string, variables any) string {
 	text, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -483,7 +482,7 @@ func body(query string, variables any) string {
 // codeIn finds the code of the first error in an answer.
 var codeIn = regexp.MustCompile(`"code":"([A-Z_]+)"`)
 
-// said is an HTTP answer in a word: its status, and its first code if it has any.
+// said describes an HTTP response: its status, and its first error code if any.
 func said(res *http.Response, err error) string {
 	switch netErr, isNet := errors.AsType[net.Error](err); {
 	case isNet && netErr.Timeout():

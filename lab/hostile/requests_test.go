@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// What most attacks should be answered with.
+// Usual responses to attacks.
 const (
 	tooLarge   = "400 DOCUMENT_TOO_LARGE"
 	tooComplex = "400 COMPLEXITY_LIMIT_EXCEEDED"
@@ -29,7 +29,7 @@ const (
 	answered   = "200"
 )
 
-// hostility is all attacks. Those of one group run at the same time.
+// hostility returns all attacks. Those of one group run in parallel.
 func hostility() [][]attack {
 	var groups [][]attack
 	for _, a := range [][]attack{floodsOfOneDocument(), floodsOfDocuments(), floodsOfBodies(), floodsOfValues(), floodsOfUploads(), floodsOfSockets()} {
@@ -40,7 +40,7 @@ func hostility() [][]attack {
 	return append(groups, patience()...)
 }
 
-// floodsOfOneDocument are documents that ask for too much each.
+// floodsOfOneDocument returns documents that each exceed a limit.
 func floodsOfOneDocument() []attack {
 	return []attack{
 		{"tokens", []string{tooLarge}, documents(100, "{"+strings.Repeat("a ", 499_000)+"}", "{"+strings.Repeat("a ", 30_000)+"}")},
@@ -115,7 +115,7 @@ func floodsOfOneDocument() []attack {
 	}
 }
 
-// floodsOfDocuments are many documents that are good, and all different.
+// floodsOfDocuments returns many valid documents, all different.
 func floodsOfDocuments() []attack {
 	return []attack{
 		{"distinct documents of 20 fields", []string{answered, badInput}, func(s *script) {
@@ -178,7 +178,7 @@ func floodsOfDocuments() []attack {
 	}
 }
 
-// floodsOfBodies are bodies that are no request.
+// floodsOfBodies returns bodies that are not requests.
 func floodsOfBodies() []attack {
 	return []attack{
 		{"100 MB with its length", []string{"413 PAYLOAD_TOO_LARGE", "cut off"}, func(s *script) {
@@ -222,7 +222,7 @@ func floodsOfBodies() []attack {
 
 const nodes = `query($ids:[ID!]!){nodes(ids:$ids){id}}`
 
-// floodsOfValues are requests that are good but for a value.
+// floodsOfValues returns valid requests with one wrong value.
 func floodsOfValues() []attack {
 	ids := []any{
 		"", "x", "\x00", "U2hvcDox\x00", strings.Repeat("A", 100_000), base64.StdEncoding.EncodeToString([]byte("Shop:-1")), base64.StdEncoding.EncodeToString([]byte("Shop:99999999999999999999")),
@@ -282,7 +282,7 @@ func floodsOfValues() []attack {
 	}
 }
 
-// floodsOfUploads are multipart requests.
+// floodsOfUploads returns multipart requests.
 func floodsOfUploads() []attack {
 	const (
 		operations = `{"query":"{me{id}}","variables":{"a":null,"l":[null]}}`
@@ -321,9 +321,8 @@ func floodsOfUploads() []attack {
 	}
 }
 
-// largePictures are some of the most pixels that there may be, of each sort: 24 megapixels
-// in colour, in colour that one can look through, sampled as cameras do; 12 with 16 bits a
-// channel.
+// largePictures returns pictures with the maximum number of pixels, of each kind: 24 megapixels in
+// colour, with transparency, and subsampled as by cameras; 12 with 16 bits per channel.
 func largePictures() (files [][]byte) {
 	whole, deep := image.Rect(0, 0, 6000, 4000), image.Rect(0, 0, 4000, 3000)
 	glass := image.NewNRGBA(whole)
@@ -357,7 +356,7 @@ func posts(times int, bodies ...string) func(*script) {
 	return func(s *script) { s.post(8, times, func(n int) string { return bodies[n%len(bodies)] }) }
 }
 
-// post sends so many bodies over so many connections.
+// post sends n bodies over the given number of connections.
 func (s *script) post(connections, times int, body func(n int) string) {
 	s.send(connections, times, func(n int) *http.Request {
 		text := body(n)
@@ -365,7 +364,7 @@ func (s *script) post(connections, times int, body func(n int) string) {
 	})
 }
 
-// send sends so many requests over so many connections, from several addresses.
+// send sends n requests over the given number of connections, from several addresses.
 func (s *script) send(connections, times int, request func(n int) *http.Request) {
 	work := make(chan int)
 	var all sync.WaitGroup
@@ -397,12 +396,12 @@ func (s *script) request(method string, body io.Reader, length int64) *http.Requ
 	return r
 }
 
-// upload is a multipart request with one file of so many bytes.
+// upload returns a multipart request with one file of the given size.
 func (s *script) upload(session, operations, places string, size int64) *http.Request {
 	return s.uploadOf(session, operations, places, endless(size), size)
 }
 
-// uploadOf is the same with the file itself.
+// uploadOf returns a multipart request with the given file.
 func (s *script) uploadOf(session, operations, places string, file io.Reader, size int64) *http.Request {
 	const part = "--b\r\nContent-Disposition: form-data; name=%q%s\r\n\r\n"
 	head := fmt.Sprintf(part+"%s\r\n"+part+"%s\r\n"+part, "operations", "", operations, "map", "", places, "0", `; filename="a.png"`)
@@ -416,7 +415,7 @@ func (s *script) uploadOf(session, operations, places string, file io.Reader, si
 	return r
 }
 
-// wrongTypes sends what is no GraphQL request by its headers.
+// wrongTypes sends requests with headers that are not GraphQL.
 func wrongTypes(s *script) {
 	s.send(8, 2000, func(n int) *http.Request {
 		r := s.request(http.MethodPost, strings.NewReader(body("{me{id}}", nil)), -1)
@@ -443,8 +442,8 @@ func wrongTypes(s *script) {
 	})
 }
 
-// What introspect asks for: the fields of the types of the fields of all types,
-// and what tools need to know of a schema.
+// Selections of introspect: the fields of the types of the fields of all types, and the usual
+// selection of tools.
 var (
 	typesOfFields = "types{fields{type{fields{name " + each(5, func(i int) string { return fmt.Sprintf("d%d:description", i) }) + //nolint:gochecknoglobals // constants that Go cannot say
 		"args{name description type{name}}type{name ofType{name}}}}}}"
@@ -455,16 +454,15 @@ var (
 
 const ofTypes = "kind name ofType{kind name ofType{kind name ofType{kind name}}}"
 
-// introspect asks for the schema, so many times in a document, each of another
-// text.
+// introspect queries the schema n times in a document, each time with another text.
 func (s *script) introspect(inEach int, selection string) {
 	s.post(64, 200, func(n int) string {
 		return body(fmt.Sprintf("query q%d{", n)+each(inEach, func(i int) string { return fmt.Sprintf("a%d:__schema{%s}", i, selection) })+"}", nil)
 	})
 }
 
-// sideBySide sends documents of fragments that validation has to compare with
-// each other: as many as it may have, and too many, each of another text.
+// sideBySide sends documents with fragments that validation compares pairwise: as many as allowed,
+// and too many, each with another text.
 func sideBySide(s *script) {
 	const fields = "id name area address sold score openHours avgPrice commentCount "
 	s.post(8, 500, func(n int) string {
@@ -475,34 +473,34 @@ func sideBySide(s *script) {
 	})
 }
 
-// doubling is a document whose every fragment holds the next one twice: the text
-// of each has the number of its own fragment and that of the next.
+// doubling returns a document in which every fragment contains the next one twice. Each text
+// contains the numbers of its fragment and of the next.
 func doubling(text string) string {
 	const fragments = 40
 	return "{...F0}" + each(fragments, func(i int) string { return fmt.Sprintf("fragment F%d on Query{"+text+"}", i, i+1) }) +
 		fmt.Sprintf("fragment F%d on Query{me{id}}", fragments)
 }
 
-// padded is a short query in a long text.
+// padded returns a short query in a long text.
 func padded(n, bytes int) string {
 	return fmt.Sprintf("query q%d{me{id}}#%s", n, strings.Repeat("x", bytes))
 }
 
-// largest is a query of nearly as many points as one may have.
+// largest returns a query with nearly the maximum number of points.
 func largest(n int) string {
 	return fmt.Sprintf("query q%d{%s}", n%4, pageOf(29))
 }
 
-// heaviest is how many of the heavy queries one address may run at once: then
-// its share of all that may run is used up, and four addresses use up all.
+// heaviest is the number of heavy queries that one address may run at once: they use up its share
+// of the total, and four addresses use up all of it.
 const heaviest = 3
 
-// heavy is one of them: of 4166 points each first, else of 4167.
+// heavy returns a heavy query: every third has 4166 points, the others 4167.
 func heavy(n int) string {
 	return "{" + pageOf(28) + "shopTypes{id name sort}me{id nickname role" + []string{"", " city", " city"}[n%heaviest] + "}}"
 }
 
-// pageOf asks for a hundred shops with so many fields under other names.
+// pageOf requests a hundred shops with n fields under other names.
 func pageOf(aliases int) string {
 	return "shops(first:100){edges{cursor node{id name " + each(aliases, func(i int) string { return fmt.Sprintf("a%d:address", i) }) +
 		"type{name} location{lat lng} score openHours area}}}"
@@ -530,7 +528,7 @@ func each(n int, text func(i int) string) string {
 	return all.String()
 }
 
-// endless is so many bytes that begin like a request.
+// endless returns n bytes that begin like a request.
 func endless(bytes int64) io.Reader {
 	return io.LimitReader(io.MultiReader(strings.NewReader(`{"query":"`), letters{}), bytes)
 }

@@ -51,7 +51,7 @@ func (s *CommitServer) Run(ctx context.Context) error {
 	}
 }
 
-// serve answers until a connection is closed, by either side.
+// serve answers requests until either side closes the connection.
 func (s *CommitServer) serve(ctx context.Context, conn net.Conn) {
 	hangUp := func() { _ = conn.Close() }
 	defer hangUp()
@@ -109,8 +109,8 @@ func (c *CommitClient) Publish(ctx context.Context, title, content string) error
 	return nil
 }
 
-// connection is one that is idle, so that there are no more than notes were under way at
-// a time, or a new one.
+// connection returns an idle connection or a new one, so that there are no more connections than
+// parallel notes.
 func (c *CommitClient) connection(ctx context.Context) (*commitConn, error) {
 	if conn := c.used(); conn != nil {
 		return conn, nil
@@ -122,7 +122,7 @@ func (c *CommitClient) connection(ctx context.Context) (*commitConn, error) {
 	return &commitConn{conn, json.NewEncoder(conn), json.NewDecoder(conn)}, nil
 }
 
-// used is the connection that was idle for the shortest time; nil if all are in use.
+// used returns the most recently used idle connection; nil if all are in use.
 func (c *CommitClient) used() *commitConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// commits is a client of a server that commits by publish, both of which end with the test.
+// commits returns a client of a server that commits with publish. Both end with the test.
 func commits(t *testing.T, publish func(ctx context.Context, title, content string) error) *CommitClient {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")

@@ -22,8 +22,7 @@ import (
 // Role is the task of a process.
 type Role string
 
-// All roles. The author is not in the process that serves: what publishing costs is not
-// counted to it.
+// All roles. The author is not in the serving process, which excludes the cost of publishing.
 const (
 	Serves    Role = "serves"
 	Publishes Role = "publishes"

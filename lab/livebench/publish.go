@@ -33,14 +33,14 @@ type Publishing struct {
 	Received string // a unix socket that tells, in 8 bytes each time, the number below which all items are received by all
 }
 
-// publishers is how many items are being published at most.
+// publishers limits the items that are being published.
 const publishers = 64
 
 // patience limits the time until an item reaches all subscribers.
 const patience = 20 * time.Second
 
-// run publishes until the time is over, and returns the number of the item that would be
-// next. The last ones may still be on their way.
+// run publishes until the time is over, and returns the next item number. The last items may still
+// be on their way.
 func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, title, content string) error) (next int64, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.Received)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, t
 // Title returns the title of an item.
 func Title(n int64, at time.Time) string { return fmt.Sprintf("%s%d %d", Mark[1:], n, at.UnixNano()) }
 
-// await reads until all items below a number are received, of which some are.
+// await reads until all items below a number are received.
 func await(conn net.Conn, received, wanted int64) (int64, error) {
 	for received < wanted {
 		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {

@@ -38,8 +38,7 @@ func (b *lockBench) cancelled(ctx context.Context) (rows []harness.Row, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, link.close()) }()
-	// A lock that is left stays for the whole run: its end by itself is none of the
-	// tidying.
+	// A remaining lock stays for the whole run, so its expiry does not hide it.
 	p := place{urls: []string{link.url()}, patient: true, pool: 3 * callers, Options: lock.Options{TTL: time.Minute, Prefix: b.part()}}
 	mine, err := b.orphans(ctx, p, b.Cancelled)
 	if err != nil {
@@ -97,7 +96,7 @@ func (b *lockBench) orphans(ctx context.Context, p place, times int) (o orphans,
 		return o, err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	// The whole time: what is under way may be granted yet.
+	// Wait for the whole time: pending calls may still be granted.
 	if err := clock.Sleep(ctx, b.tidying); err != nil {
 		return o, err
 	}
@@ -107,8 +106,8 @@ func (b *lockBench) orphans(ctx context.Context, p place, times int) (o orphans,
 
 var errImpatient = errors.New("the caller gave up")
 
-// impatient makes one call that is cancelled soon, by its deadline or otherwise,
-// and releases the lock if it came in time. The error is errImpatient if it did not.
+// impatient makes one call and cancels it soon, by its deadline or otherwise. It releases the lock
+// if it was granted in time, and returns errImpatient if not.
 func impatient(ctx context.Context, w way, call int64) error {
 	end := time.Now().Add(rand.N(patience))
 	ctx, cancel := context.WithCancel(ctx)

@@ -18,9 +18,9 @@ import (
 //go:embed lua/unlock.lua
 var unlockLua string
 
-// cost compares lock and unlock with redsync alone, and with the least that any lock on
-// Redis does: SET NX PX of a random value, and a script that deletes the key if it still
-// has that value. These wake no waiter.
+// cost compares lock and unlock with redsync alone, and with the minimum of any lock on Redis: SET
+// NX PX of a random value, and a script that deletes the key if it still has that value. The latter
+// wake no waiter.
 func (b *lockBench) cost(ctx context.Context) (rows []harness.Row, err error) {
 	l, err := lock.NewRedis([]redis.UniversalClient{b.rdb}, lock.Options{Prefix: b.part(), NodeTimeout: subprocess.Patience})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // child is a process of this benchmark.
 type child = subprocess.Process[question, answer]
 
-// start starts some processes that lock names of one prefix.
+// start starts processes that lock names of one prefix.
 func (b *lockBench) start(n int, alone bool) (list []*child, stop func(), err error) {
 	stop = func() {
 		for _, c := range list {
@@ -37,7 +37,7 @@ func (b *lockBench) start(n int, alone bool) (list []*child, stop func(), err er
 	return list, stop, nil
 }
 
-// call has a process do something. The error is also what it says itself.
+// call sends a question to a process. It returns an error of the call or of the process.
 func call(ctx context.Context, c *child, q question) (answer, error) {
 	a, err := c.Call(ctx, q)
 	if err == nil && a.Err != "" {
@@ -49,7 +49,7 @@ func call(ctx context.Context, c *child, q question) (answer, error) {
 	return a, nil
 }
 
-// handover has one process hold a lock that another waits for, again and again.
+// handover repeatedly hands a lock from one process to another that waits for it.
 func (b *lockBench) handover(ctx context.Context) ([]harness.Row, error) {
 	mine, err := b.handovers(ctx, false, b.Handovers)
 	if err != nil {
@@ -74,7 +74,7 @@ func spread(t harness.Samples) string {
 		harness.Millis(t.Percentile(99)), harness.Millis(t.Percentile(50)), harness.Millis(t.Percentile(100)))
 }
 
-// handovers are the times from one process's release until another has the lock.
+// handovers returns the times from one process's release until another has the lock.
 func (b *lockBench) handovers(ctx context.Context, alone bool, times int) (took harness.Samples, err error) {
 	list, stop, err := b.start(2, alone)
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *lockBench) handovers(ctx context.Context, alone bool, times int) (took 
 			return nil, err
 		}
 		taken := waiter.Ask(question{Do: take, Name: "baton"})
-		// Until it waits; a release at any moment of redsync's longest pause.
+		// Wait until it waits; then release at a random moment of redsync's longest pause.
 		wait := 3 * time.Millisecond
 		if alone {
 			wait += rand.N(250 * time.Millisecond)
@@ -111,7 +111,7 @@ func (b *lockBench) handovers(ctx context.Context, alone bool, times int) (took 
 	return took, nil
 }
 
-// crowd measures many waiters of one lock, in a few processes and in one each.
+// crowd measures many waiters of one lock, in a few processes and in one process each.
 func (b *lockBench) crowd(ctx context.Context) (rows []harness.Row, err error) {
 	for _, processes := range []int{3, min(b.Waiters, maxProcesses)} {
 		mine, err := b.crowded(ctx, processes, false, time.Minute)
@@ -144,7 +144,7 @@ func (b *lockBench) crowd(ctx context.Context) (rows []harness.Row, err error) {
 // maxProcesses bounds the processes of a crowd.
 const maxProcesses = 16
 
-// times returns how often each waiter of a crowd takes the lock.
+// times returns the number of acquisitions of each waiter of a crowd.
 func (b *lockBench) times() int { return max(b.Handovers/b.Waiters, 5) }
 
 // crush is the result of a crowd.

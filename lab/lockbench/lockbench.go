@@ -30,7 +30,7 @@ type Options struct {
 	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
 	Progress  io.Writer        // what is being measured; default nowhere
 
-	// More for a test on a busy machine, which may stand still for longer than a guard.
+	// Larger for a test on a busy machine, which may stall for longer than a guard.
 	tidying time.Duration // in which what was cancelled has to be gone; default 1 s
 	ttl     time.Duration // of the leases; default 2 s
 }
@@ -85,7 +85,7 @@ type lockBench struct {
 	parts   int
 }
 
-// part is a prefix that no other measurement of this run has.
+// part returns a prefix that no other measurement of this run uses.
 func (b *lockBench) part() string {
 	b.parts++
 	return fmt.Sprintf("%s-%d", b.prefix, b.parts)

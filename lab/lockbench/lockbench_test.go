@@ -23,7 +23,7 @@ const isProcess = "TANDIAN_TEST_LOCK_PROCESS"
 func TestMain(m *testing.M) {
 	redisdb.SilenceRedisLog()
 	if os.Getenv(isProcess) == "" {
-		// A pool that was refused goes on trying for a second after it was closed.
+		// After a refusal, a pool retries for a second after it is closed.
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 		return
 	}
@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// onPath has measurements find the redis-server of the tests.
+// onPath puts the redis-server of the tests on the PATH of measurements.
 func onPath(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(os.Getenv("TANDIAN_TEST_REDIS_SERVER"))+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// small is a run of all rows that takes some seconds.
+// small returns options for a run of all rows in a few seconds.
 func small(t *testing.T, url string) Options {
 	return Options{
 		RedisURL: url, Rounds: 3, Handovers: 40, Waiters: 12, Cancelled: 2000, Leases: 200, Progress: t.Output(),
@@ -51,8 +51,8 @@ func small(t *testing.T, url string) Options {
 	}
 }
 
-// TestLockMeetsGoalsIndependentOfTime runs all rows on a small scale.
-// How long things take is not judged here: the machine of a test is busy.
+// TestLockMeetsGoalsIndependentOfTime runs all rows on a small scale. It does not judge durations:
+// the machine of a test is busy.
 func TestLockMeetsGoalsIndependentOfTime(t *testing.T) {
 	url := testkit.Redis(t)
 	onPath(t)

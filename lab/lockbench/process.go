@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// setting is how a process locks.
+// setting configures the locks of a process.
 type setting struct {
 	URLs   []string
 	Prefix string
@@ -45,8 +45,8 @@ type answer struct {
 	Err      string
 }
 
-// turn is one time that a lock was held. Times are unix nanoseconds: processes of
-// one machine have one clock.
+// turn is one period of holding a lock, in unix nanoseconds: processes of one machine share a
+// clock.
 type turn struct {
 	Granted  int64
 	Released int64 // when its release began

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// slowLink is a way to a Redis on a unix socket whose answers take a while, each
-// time another one.
+// slowLink is a proxy to a Redis on a unix socket that delays each reply by a random time.
 type slowLink struct {
 	redis    string // its socket
 	longest  time.Duration
@@ -80,7 +79,7 @@ func (l *slowLink) forward(to, from net.Conn, longest time.Duration) {
 	}
 }
 
-// close ends all connections and returns when nothing is forwarded any more.
+// close closes all connections and returns when forwarding has ended.
 func (l *slowLink) close() error {
 	err := l.listener.Close()
 	l.mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// silence counts what the private Redis is asked in a second in which one client
-// holds a lock and another waits for it.
+// silence counts the commands to the private Redis during a second in which one client holds a lock
+// and another waits for it.
 func (b *lockBench) silence(ctx context.Context) ([]harness.Row, error) {
 	p := place{urls: []string{b.private.URL}, patient: true, Options: lock.Options{Prefix: b.part()}}
 	mine, pings, err := b.asked(ctx, p)
@@ -38,8 +38,8 @@ func (b *lockBench) silence(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-// asked counts the commands of a second. The PINGs are those of a client that
-// listens, every three seconds.
+// asked counts the commands of a second. The PINGs come from a subscribed client, every three
+// seconds.
 func (b *lockBench) asked(ctx context.Context, p place) (commands, pings int64, err error) {
 	holder, stop, err := p.open(ctx)
 	if err != nil {
@@ -106,8 +106,7 @@ const settling = 300 * time.Millisecond
 
 var callsOf = regexp.MustCompile(`(?m)^cmdstat_([^:]+):calls=(\d+)`)
 
-// calls counts all commands that a Redis executed so far, by name, also those of
-// scripts.
+// calls counts the executed commands of a Redis so far, by name, including those of scripts.
 func (b *lockBench) calls(ctx context.Context, rdb redis.UniversalClient) (map[string]int64, error) {
 	info, err := rdb.Info(ctx, "commandstats").Result()
 	if err != nil {

@@ -64,7 +64,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 	}}, nil
 }
 
-// quorum locks on three nodes of which one hangs, and then of which one is dead.
+// quorum locks on three nodes while one of them hangs, and then while one is dead.
 func (b *lockBench) quorum(ctx context.Context) (rows []harness.Row, err error) {
 	for _, fault := range []struct{ signal, what string }{{"STOP", "one stopped"}, {"KILL", "one killed"}} {
 		more, err := b.withoutOne(ctx, fault.signal, fault.what)
@@ -106,8 +106,8 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 		return nil, err
 	}
 	for range times {
-		// A pause, or so many connections would be begun that the node's kernel
-		// refuses more, and a node that refuses is none that hangs.
+		// A pause: with too many new connections the node's kernel would refuse some, and a
+		// refusing node does not hang.
 		mine.lap(ctx, w)
 		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 	return append(rows, row("redsync alone, acquire", theirs.acquired), row("redsync alone, release", theirs.released)), nil
 }
 
-// laps are the times of acquisitions and of releases, also of those that failed.
+// laps holds the times of acquisitions and of releases, including failed ones.
 type laps struct {
 	acquired, released harness.Samples
 	failed             int // a busy machine may stop two nodes for longer than they may take

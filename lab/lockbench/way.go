@@ -19,20 +19,20 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// way is a way to lock.
+// way is an implementation of locks.
 type way interface {
 	// acquire waits for a lock until ctx ends.
 	acquire(ctx context.Context, name string) (held, error)
-	// try does not wait.
+	// try acquires a lock without waiting.
 	try(ctx context.Context, name string) (held, error)
 }
 
-// held is a lock that was taken.
+// held is an acquired lock.
 type held interface {
 	Release(ctx context.Context) error
 }
 
-// place says where and how a way locks.
+// place holds the nodes and options of a way.
 type place struct {
 	alone    bool // with redsync, not with package lock
 	urls     []string
@@ -42,8 +42,7 @@ type place struct {
 	lock.Options
 }
 
-// open opens a way with clients of its own; stop ends it and waits for what it
-// does.
+// open opens a way with clients of its own; stop ends it and waits for its background work.
 func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
 	var clients []redis.UniversalClient
 	disconnect := func() (err error) {
@@ -86,7 +85,7 @@ func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
 	}, nil
 }
 
-// attemptCounter counts the commands by which redsync takes a lock.
+// attemptCounter counts the commands with which redsync takes a lock.
 type attemptCounter struct{ n *atomic.Int64 }
 
 func (attemptCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -104,7 +103,7 @@ func (attemptCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return next
 }
 
-// fill opens all connections that a client may have, and says hello on each.
+// fill opens all connections of a client, and sends HELLO on each.
 func fill(ctx context.Context, client redis.UniversalClient, pool int) (err error) {
 	single, ok := client.(*redis.Client)
 	if !ok || pool == 0 {
@@ -158,7 +157,7 @@ func newAlone(prefix string, clients []redis.UniversalClient) alone {
 	return alone{redsync.New(pools...), prefix}
 }
 
-// acquire goes on when redsync gives up, which it does after some five seconds.
+// acquire retries when redsync gives up, after some five seconds.
 func (a alone) acquire(ctx context.Context, name string) (held, error) {
 	m := a.sync.NewMutex(a.prefix + ":" + name)
 	for {

@@ -69,7 +69,7 @@ func (b *saleBench) anchors(ctx context.Context) ([]harness.Row, error) {
 	}), nil
 }
 
-// bareAdmissions returns how many a second the Redis does that is to hold the sale.
+// bareAdmissions returns the bare admissions per second of the Redis of the sale.
 func (b *saleBench) bareAdmissions(ctx context.Context, callers int) (float64, error) {
 	script := redis.NewScript(bareLua)
 	keys := []string{"{salebench}:stock", "{salebench}:buyers", "{salebench}:orders"}
@@ -93,8 +93,7 @@ func (b *saleBench) bareAdmissions(ctx context.Context, callers int) (float64, e
 	return float64(b.Users) / took.Seconds(), nil
 }
 
-// bareInserts returns how many rows a second the database stores that is to hold
-// the orders.
+// bareInserts returns the rows per second that the database of the orders stores.
 func (b *saleBench) bareInserts(ctx context.Context) (float64, error) {
 	defer func() { _, _ = b.db.ExecContext(context.WithoutCancel(ctx), "TRUNCATE salebench_orders") }()
 	insert := sqldb.Statement(insertSQL)
@@ -115,7 +114,7 @@ func (b *saleBench) bareInserts(ctx context.Context) (float64, error) {
 	return float64(batches*batch) / took.Seconds(), nil
 }
 
-// rates are how many a second, in several rounds.
+// rates are per second, of several rounds.
 type rates []float64
 
 func (r rates) median() float64 { return slices.Sorted(slices.Values(r))[len(r)/2] }

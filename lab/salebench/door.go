@@ -35,11 +35,11 @@ const (
 // A Stage prepares sales for a server process. It runs no background work that a server does for
 // others.
 type Stage interface {
-	// People returns the tokens of so many new users.
+	// People returns the tokens of n new users.
 	People(ctx context.Context, n int) ([]string, error)
-	// Open opens a sale, and returns the global id of its voucher too.
+	// Open opens a sale, and also returns the global id of its voucher.
 	Open(ctx context.Context, stock int) (sale Sale, id string, err error)
-	// OpenApart opens a sale on keys that no server looks at, for Admission.
+	// OpenApart opens a sale on keys that no server uses, for Admission.
 	OpenApart(ctx context.Context, stock int) (Sale, error)
 	// Admission returns the script, keys and arguments with which a server admits a user to a sale,
 	// under an order's number.
@@ -157,8 +157,8 @@ type doorCourse struct {
 	wrong    string            // "" if every piece was sold once, and the answers were wins
 }
 
-// sell opens a sale and lets as many users order, each once, until all orders are
-// stored; of the pieces, spare are more than there are users.
+// sell opens a sale, lets users order once each, and waits until all orders are stored. The stock
+// exceeds the number of users by spare.
 func (b *doorBench) sell(ctx context.Context, users, spare int) (*doorCourse, error) {
 	if err := b.greet(ctx, b.tokens[:users]); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (b *doorBench) storm(ctx context.Context, s *testbed.Server, l load) (o *ou
 	return o, (after.CPU - before.CPU) / time.Duration(n), float64(after.Mallocs-before.Mallocs) / float64(n), errors.Join(err, ctx.Err())
 }
 
-// greet has the server see users, as it has who looks at a sale before it begins.
+// greet sends one request of each user, as buyers do before a sale begins.
 func (b *doorBench) greet(ctx context.Context, tokens []string) error {
 	o, err := b.greeted(ctx, tokens)
 	if err == nil && o.won != len(tokens) {
@@ -315,7 +315,7 @@ func (b *doorBench) alone(ctx context.Context) ([]harness.Row, error) {
 		f.checkRow(how)), nil
 }
 
-// all measures sales of a server that does everything.
+// all measures sales of a server with all of its work.
 func (b *doorBench) all(ctx context.Context, wait time.Duration) ([]harness.Row, error) {
 	if err := b.start(ctx, wait); err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (b *doorBench) all(ctx context.Context, wait time.Duration) ([]harness.Row,
 		f.checkRow(how)), nil
 }
 
-// figures are those of some rounds.
+// figures holds the figures of some rounds.
 type figures struct {
 	bare, bareCPU                          rates
 	door, shares, doorCPU, mallocs, stored rates
@@ -348,7 +348,7 @@ type figures struct {
 	wrong                                  []string
 }
 
-// rounds measures the bare server, a sale, and what else there is, in turns.
+// rounds measures the bare server, a sale, and also, in turns.
 func (b *doorBench) rounds(ctx context.Context, also func() error) (*figures, error) {
 	f := &figures{rounds: b.Rounds}
 	for range b.Rounds {
@@ -434,8 +434,7 @@ func (b *doorBench) profile(ctx context.Context) (done func() error, err error) 
 	}, nil
 }
 
-// script returns how many admissions a second the script itself makes, called as the
-// server would, but for all else.
+// script returns the admissions per second of the script alone, called as the server would.
 func (b *doorBench) script(ctx context.Context) (float64, error) {
 	sale, err := b.stage.OpenApart(ctx, b.Users)
 	if err != nil {
@@ -472,7 +471,7 @@ func (b *doorBench) script(ctx context.Context) (float64, error) {
 	return float64(b.Users) / took.Seconds(), nil
 }
 
-// lag measures how soon the last of 10 000 orders is stored.
+// lag measures the delay until the last of 10 000 orders is stored.
 func (b *doorBench) lag(ctx context.Context) ([]harness.Row, error) {
 	users := min(lagOrders, b.Users)
 	var lags, stored rates
@@ -495,8 +494,8 @@ func (b *doorBench) lag(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-// away measures a sale during which Redis stops, comes back once the load is over,
-// and at last is killed.
+// away measures a sale during which Redis stops and resumes after the load, and another with a
+// killed Redis.
 func (b *doorBench) away(ctx context.Context) ([]harness.Row, error) {
 	send, err := b.private.Signal(ctx)
 	if err != nil {
@@ -513,7 +512,7 @@ func (b *doorBench) away(ctx context.Context) ([]harness.Row, error) {
 	return rows, nil
 }
 
-// without measures one such sale. Of a tenth of the users there are no pieces.
+// without measures one such sale. The stock is for nine tenths of the users.
 func (b *doorBench) without(ctx context.Context, signal string, send func(string) error) ([]harness.Row, error) {
 	if err := b.greet(ctx, b.tokens); err != nil {
 		return nil, err

@@ -12,17 +12,16 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// A load is requests that are sent once each, over connections of which each waits
-// for its answer. It is as lean as it can be, for it shares the machine with what it
-// measures: requests are made before, and of an answer only the words are looked
-// for that tell what it is. Nothing is sent twice.
+// A load sends each request once, over connections that each wait for the response. It is minimal,
+// because it shares the machine with the measured server: it builds the requests beforehand, and
+// searches responses only for the words that classify them. It never retries.
 type load struct {
 	addr        string // of the server
 	connections int
 	requests    [][]byte // whole, with their headers
 }
 
-// outcomes are how the requests of a load ended.
+// outcomes counts the outcomes of a load.
 type outcomes struct {
 	won, queued, refused int             // queued of won; refused: the sale said no
 	other                int             // answers that are none of these
@@ -39,7 +38,7 @@ type outcomes struct {
 // A win holds the time at which a buyer got a successful response, since the start of the load.
 type win struct{ at time.Duration }
 
-// The words of answers. Those of a bare server are of a queued order.
+// Words that classify responses. Those of a bare server match a queued order.
 var (
 	saysQueued    = []byte(`"status":"QUEUED"`)
 	saysUnpaid    = []byte(`"status":"UNPAID"`)
@@ -116,7 +115,7 @@ func (o *outcomes) add(p *outcomes) {
 	}
 }
 
-// rate is the wins of a second.
+// rate returns wins per second.
 func (o *outcomes) rate() float64 { return float64(o.won) / o.all.Seconds() }
 
 // odd describes unexpected outcomes; "" if there were none.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLoadClassifiesEveryAnswer has a server answer in all ways, and break off.
+// TestLoadClassifiesEveryAnswer uses a server that answers in all ways, and breaks connections.
 func TestLoadClassifiesEveryAnswer(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

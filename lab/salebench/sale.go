@@ -26,7 +26,7 @@ const (
 	retries    = 500 // of one user; more is an error
 )
 
-// course is how one sale went.
+// course holds the course of one sale.
 type course struct {
 	admitted, refused, queued atomic.Int64
 	failures                  atomic.Int64 // calls that were tried again
@@ -41,7 +41,7 @@ type course struct {
 	unsettled bool
 }
 
-// sales measures some sales to so many callers at a time, and sold-out ones.
+// sales measures sales to the given number of concurrent callers, and sold-out ones.
 func (b *saleBench) sales(ctx context.Context, callers int) ([]harness.Row, error) {
 	var stored, refusals rates
 	var orders, losers harness.Samples
@@ -85,8 +85,7 @@ func share(all []*course, of func(*course) int64) float64 {
 	return float64(part) / float64(max(whole, 1))
 }
 
-// tripsRow is about the worst sale. It is less than one where callers of a moment share a
-// round trip.
+// tripsRow reports the worst sale. Its value is below one if concurrent callers share a round trip.
 func tripsRow(sold []*course, at string) harness.Row {
 	worst := sold[0]
 	for _, c := range sold {
@@ -137,8 +136,8 @@ func (c *course) wrong(pieces int) string {
 		pieces, c.admitted.Load(), d.live, d.orders, d.users, d.gone, c.left)
 }
 
-// sell opens a sale and lets as many users order as there are pieces, until all
-// orders are stored.
+// sell opens a sale, lets one user order for each item of stock, and waits until all orders are
+// stored.
 func (b *saleBench) sell(ctx context.Context, callers, pieces int) (Sale, *course, error) {
 	sale, err := b.shop.Open(ctx, pieces)
 	if err != nil {
@@ -160,7 +159,7 @@ func (b *saleBench) sell(ctx context.Context, callers, pieces int) (Sale, *cours
 	return sale, c, nil
 }
 
-// refuse lets others come when everything is sold. The sale must not change.
+// refuse sends orders of other users after the sale is sold out. The sale must not change.
 func (b *saleBench) refuse(ctx context.Context, sale Sale, callers int) (*course, float64, error) {
 	begin := time.Now()
 	c, err := b.storm(ctx, sale, callers, b.Users)
@@ -187,7 +186,7 @@ func (b *saleBench) storm(ctx context.Context, sale Sale, callers, users int) (*
 	return c, err
 }
 
-// order tries for one user until there is an answer.
+// order retries for one user until there is an answer.
 func (c *course) order(ctx context.Context, sale Sale, user int64) error {
 	ctx = context.WithValue(ctx, ordering{}, true)
 	for try := 0; ; try++ {
@@ -217,8 +216,8 @@ func (c *course) order(ctx context.Context, sale Sale, user int64) error {
 // count holds the rows of a sale in the database.
 type count struct{ orders, live, users, gone int }
 
-// settle waits until what was admitted is stored, or for too long, and then counts. It
-// waits by the row of the sale alone: counting rows would be part of what is measured.
+// settle waits until the admitted orders are stored, or for too long, and then counts. It polls the
+// row of the sale only: counting rows would affect the measurement.
 func (b *saleBench) settle(ctx context.Context, sale Sale, c *course) error {
 	if err := gone(ctx, b.db, sale, int(c.admitted.Load()), b.patience); err != nil {
 		return err
@@ -243,7 +242,7 @@ func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience ti
 	}
 }
 
-// look counts.
+// look counts the rows.
 func (b *saleBench) look(ctx context.Context, sale Sale, c *course) error {
 	row := b.db.QueryRowContext(ctx, sqldb.Statement(countSQL), sale.Voucher())
 	d := &c.database

@@ -32,18 +32,18 @@ const (
 
 // A Sale is one open flash sale. It is safe for concurrent use.
 type Sale interface {
-	// Order orders a piece for a user. An error says that the user has to try again.
+	// Order orders an item for a user. After an error the user has to try again.
 	Order(ctx context.Context, user int64) (Result, error)
 	// Left returns the stock in Redis.
 	Left(ctx context.Context) (int, error)
-	// Voucher is the id of the row of flash_sales, and voucher_id of the orders.
+	// Voucher returns the id of the row in flash_sales, and the voucher_id of the orders.
 	Voucher() int64
 }
 
 // A Shop opens sales.
 type Shop interface {
 	Open(ctx context.Context, stock int) (Sale, error)
-	// Run does the work of a server, what stores orders above all, until ctx ends.
+	// Run runs the workers of a server, above all the order writer, until ctx ends.
 	Run(ctx context.Context) error
 	// Close is called after Run has returned.
 	Close() error
@@ -52,7 +52,7 @@ type Shop interface {
 // Stores are the empty, migrated stores of a [Shop].
 type Stores struct {
 	DatabaseURL, RedisURL string
-	// Trips counts round trips: hook every client with it by which users are served.
+	// Trips counts round trips: add it as a hook to every client that serves users.
 	Trips redis.Hook
 }
 
@@ -141,7 +141,7 @@ type saleBench struct {
 	bare bare // what the servers did by themselves
 }
 
-// serve does the work of the server while something is measured.
+// serve runs the workers of the server during a measurement.
 func (b *saleBench) serve(ctx context.Context, measure func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

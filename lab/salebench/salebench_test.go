@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A slow shop asks the database for each order, in the right way but for what each
-// of its sales does wrong.
+// A slow shop decides each order in the database, correctly except for the fault of each of its
+// sales.
 type slowShop struct {
 	db     *sqldb.SQL
 	rdb    redis.UniversalClient
@@ -56,7 +56,7 @@ func (s *slowShop) Open(ctx context.Context, stock int) (Sale, error) {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	// The voucher and the shop are not needed here.
+	// The voucher and the shop do not matter here.
 	if _, err := tx.ExecContext(ctx, "SET LOCAL session_replication_role = replica"); err != nil {
 		return nil, err
 	}
@@ -119,9 +119,8 @@ func (s *slowSale) insert(ctx context.Context, user int64) error {
 	return err
 }
 
-// TestTableReportsWrongSales runs all rows on a small scale, each
-// wrong sale to another number of callers. How many orders a second is not judged
-// here: the machine of a test is busy.
+// TestTableReportsWrongSales runs all rows on a small scale, each wrong sale with another number of
+// callers. It does not judge the rate: the machine of a test is busy.
 func TestTableReportsWrongSales(t *testing.T) {
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")

@@ -7,9 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trips counts round trips to Redis: a command, or a pipeline. It is a hook of
-// go-redis, which also has new connections greet the server through it: that is
-// not counted.
+// trips counts round trips to Redis: a command, or a pipeline. It is a hook of go-redis. The
+// greeting of a new connection also passes the hook, and does not count.
 type trips struct {
 	callers atomic.Int64 // under the context of an order request
 	all     atomic.Int64 // of workers too, as far as their client is hooked

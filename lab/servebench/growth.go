@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 )
 
-// A size is a town and what a request costs in it.
+// A size is a town with the cost of a request in it.
 type size struct {
 	shops, notes int
 	figures      []*figure
@@ -58,7 +58,7 @@ func Growth(ctx context.Context, o Options, factors []int, picture string, out i
 // cost returns the CPU time of a request in microseconds, without that of the client.
 func (f *figure) cost() float64 { return median(f.cpu) + median(f.redis) + median(f.postgres) }
 
-// The picture, in pixels.
+// Sizes of the chart, in pixels.
 const (
 	pictureWidth, pictureHeight = 760, 420
 	plotLeft, plotRight         = 80, 560
@@ -80,7 +80,7 @@ text { font: 13px sans-serif; fill: #24292f }
 </style>
 `
 
-// chart draws the cost of each work over the size of the town; both axes are logarithmic.
+// chart draws the cost of each work over the size of the town. Both axes are logarithmic.
 func chart(sizes []size) []byte {
 	low, high := math.Inf(1), 0.0
 	for _, s := range sizes {
@@ -121,7 +121,7 @@ func chart(sizes []size) []byte {
 	return []byte(b.String())
 }
 
-// byCost are the places of figures, the dearest first.
+// byCost returns the positions of figures, the most expensive first.
 func byCost(figures []*figure) []int {
 	places := make([]int, len(figures))
 	for i := range places {

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// A request is one, whole, as it goes over the wire, and its right answer.
+// A request is the whole text of a request, with its correct response.
 type request struct {
 	wire []byte
 	want []byte // what the body begins with, or what it contains
@@ -23,7 +23,7 @@ type request struct {
 // graphErrors begins the list of errors in an answer. UserErrors are another field.
 var graphErrors = []byte(`"errors":`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// right reports whether an answer is the wanted one, without GraphQL errors.
+// right reports whether a response is the wanted one, without GraphQL errors.
 func (r *request) right(answer []byte) bool {
 	if r.all == 0 {
 		return bytes.Contains(answer, r.want) && !bytes.Contains(answer, graphErrors)
@@ -31,7 +31,7 @@ func (r *request) right(answer []byte) bool {
 	return len(answer) == r.all && bytes.HasPrefix(answer, r.want)
 }
 
-// bareRequests are the same requests to a handler that answers spaces.
+// bareRequests returns the same requests to a handler that answers spaces.
 func bareRequests(requests []request) []request {
 	bare := make([]request, len(requests))
 	for i, r := range requests {
@@ -40,14 +40,14 @@ func bareRequests(requests []request) []request {
 	return bare
 }
 
-// A load is requests over connections, each of which waits for its answer.
+// A load sends requests over connections that each wait for the response.
 type load struct {
 	addr        string
 	connections int
 	requests    []request
 }
 
-// outcomes are how a load went.
+// outcomes holds the outcomes of a load.
 type outcomes struct {
 	n, wrong int // right answers, and others
 	example  string
@@ -57,8 +57,8 @@ type outcomes struct {
 
 func (o *outcomes) rate() float64 { return float64(o.n) / o.all.Seconds() }
 
-// closed sends the next request on each connection as soon as it has the answer to the
-// one before, for a time, or until every request was sent once unless they repeat.
+// closed sends the next request of each connection right after the previous response. It ends after
+// a time, or when every request was sent once unless they repeat.
 func (l load) closed(ctx context.Context, dur time.Duration, repeat bool) *outcomes {
 	end := time.Now().Add(dur)
 	return l.run(ctx, func(n int) (due time.Time, more bool) {

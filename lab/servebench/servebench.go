@@ -28,9 +28,8 @@ type Options struct {
 	// Required without At.
 	Again func(args ...string) *exec.Cmd
 
-	// At is the URL of a server that runs already, "" for one of its own. Tokens are then
-	// the file that tandian seed wrote for it, and the URLs those of its stores, as far
-	// as they are known.
+	// At is the URL of a running server, "" for a server of its own. Tokens is then the file that
+	// tandian seed wrote for it, and the URLs are those of its stores, if known.
 	At, Tokens            string
 	DatabaseURL, RedisURL string
 
@@ -280,7 +279,7 @@ func (b *bench) profile(ctx context.Context, s *target, name string, round int) 
 	}, nil
 }
 
-// micros is how many microseconds of a time each of n has.
+// micros returns a time divided by n, in microseconds.
 func micros(d time.Duration, n int) float64 {
 	return float64(d.Nanoseconds()) / 1000 / float64(max(n, 1))
 }

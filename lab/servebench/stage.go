@@ -51,7 +51,7 @@ type person struct {
 	address string
 }
 
-// A target is a server that is measured.
+// A target is a measured server.
 type target struct {
 	url     *url.URL
 	process *testbed.Server // nil: not ours
@@ -65,7 +65,7 @@ func (b *bench) close() {
 	}
 }
 
-// open opens or finds the stores and the server, and looks what there is.
+// open opens or finds the stores and the server, and reads the town.
 func (b *bench) open(ctx context.Context) error {
 	if b.At == "" {
 		if err := b.openOwn(ctx); err != nil {
@@ -117,7 +117,7 @@ func (b *bench) startStores(ctx context.Context, options ...string) error {
 	return nil
 }
 
-// seed runs the command that makes the town, and writes the sessions of its people.
+// seed runs the command that generates the town and writes the sessions of its users.
 func (b *bench) seed() error {
 	b.Tokens = filepath.Join(b.Dir, "tokens")
 	cmd := b.command("tandian", b.Town.Arguments(b.Tokens)...)
@@ -161,12 +161,12 @@ const (
 	idlePatience = 10 * time.Minute
 )
 
-// start starts a server that does without some of its means.
+// start starts a server without some of its optimizations.
 func (b *bench) start(ctx context.Context, without ...string) (*target, error) {
 	return b.startBy(ctx, func() *exec.Cmd { return b.command("serve", withoutArguments(without)...) })
 }
 
-// withoutArguments are the arguments of a server that does without some of its means.
+// withoutArguments returns the arguments of a server without some of its optimizations.
 func withoutArguments(without []string) []string {
 	if len(without) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func (b *bench) command(process string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// openOther finds a server that runs.
+// openOther opens a running server.
 func (b *bench) openOther() error {
 	at, err := url.Parse(b.At)
 	if err != nil || at.Scheme != "http" || at.Host == "" {
@@ -230,7 +230,7 @@ func (b *bench) openStores() (err error) {
 	return nil
 }
 
-// look reads who and what there is.
+// look reads the users and objects of the town.
 func (b *bench) look(ctx context.Context) (err error) {
 	if b.people, err = readPeople(b.Tokens); err != nil {
 		return err
@@ -286,7 +286,7 @@ func readPeople(path string) (people []person, err error) {
 	return people, nil
 }
 
-// ask asks a question that is not measured, and reads the data of its answer.
+// ask sends an unmeasured request, and decodes the data of its response.
 func (b *bench) ask(ctx context.Context, who person, document string, variables map[string]any, data any) error {
 	c := testbed.Conn{Addr: b.server.addr()}
 	defer c.Close()
@@ -307,7 +307,7 @@ func (b *bench) ask(ctx context.Context, who person, document string, variables 
 	return json.Unmarshal(answer.Data, data)
 }
 
-// wire is a request as it is sent.
+// wire returns a request in the form in which it is sent.
 func wire(to *target, who person, document string, variables map[string]any) []byte {
 	question := map[string]any{"query": document}
 	if len(variables) > 0 {
@@ -332,7 +332,7 @@ func (c cost) since(before cost) cost {
 	return cost{c.server - before.server, c.mallocs - before.mallocs, c.stores.Since(before.stores)}
 }
 
-// costs asks the server and the stores.
+// costs reads the resource usage of the server and the stores.
 func (b *bench) costs(ctx context.Context, s *target) (c cost, err error) {
 	if s.process != nil {
 		a, err := s.process.Ask(ctx, testbed.Question{})
@@ -349,7 +349,7 @@ func (b *bench) costs(ctx context.Context, s *target) (c cost, err error) {
 	return c, err
 }
 
-// scrape reads what a server says of itself.
+// scrape reads the metrics of a server.
 func scrape(ctx context.Context, s *target) (c cost, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.JoinPath("metrics").String(), http.NoBody)
 	if err != nil {

@@ -233,7 +233,7 @@ func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
 	return errors.New("answers differ each time")
 }
 
-// nodesIn counts the things of an answer by their ids.
+// nodesIn counts the objects of a response by their ids.
 func nodesIn(answer []byte) int {
 	if n := strings.Count(string(answer), `"node":{`); n > 0 {
 		return n
@@ -241,7 +241,7 @@ func nodesIn(answer []byte) int {
 	return min(1, strings.Count(string(answer), `"id":`))
 }
 
-// someone is one of the crowd.
+// someone returns a random customer.
 func (b *bench) someone(n int) person {
 	all := min(crowd, len(b.people)-2)
 	return b.people[2+n%all]
@@ -263,7 +263,7 @@ func (b *bench) shopsOnce(_ context.Context, s *target) ([]request, error) {
 	return all, nil
 }
 
-// notePages are the pages of hot notes, which get comments first.
+// notePages requests the pages of hot notes, after adding comments to them.
 func (b *bench) notePages(ctx context.Context, s *target) ([]request, error) {
 	notes := b.notes[:min(commented, len(b.notes))]
 	for i := range len(notes) * comments {
@@ -279,7 +279,7 @@ func (b *bench) notePages(ctx context.Context, s *target) ([]request, error) {
 	return b.reading("", "note", func(_ *bench, n int) map[string]any { return vars{"id": notes[n%len(notes)]} }, comments, work{}).requests(ctx, s)
 }
 
-// greet has the server see people, as it has who looks before.
+// greet sends one request of each person, as users look around before they act.
 func (b *bench) greet(ctx context.Context, s *target, people []person) error {
 	all := make([]request, len(people))
 	for i, p := range people {
@@ -291,7 +291,7 @@ func (b *bench) greet(ctx context.Context, s *target, people []person) error {
 	return nil
 }
 
-// orders are tries in a sale that is made for them, which all are to win.
+// orders requests orders of a new sale with enough stock.
 func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 	people := b.people[2:min(len(b.people), tries+2)]
 	if err := b.greet(ctx, s, people); err != nil {
@@ -332,7 +332,7 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 	return all, nil
 }
 
-// checkInOnce are check-ins of people who have none today.
+// checkInOnce requests check-ins of users without one today.
 func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
 	n := min(checkIns, (len(b.people)-2)/(b.Rounds+1)) // the tail is one more round
 	if n < 100 {
@@ -347,7 +347,7 @@ func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
 	return all, b.greet(ctx, s, people)
 }
 
-// logIn are logins of phones that have a code.
+// logIn requests logins of phones with a code.
 func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 	text, all := document("login"), make([]request, logins)
 	for i := range all {
@@ -374,7 +374,7 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 	return all, nil
 }
 
-// serverFor is the server of a work.
+// serverFor returns the server of a work.
 func (b *bench) serverFor(ctx context.Context, w *work) (*target, error) {
 	if len(w.without) == 0 && !w.fresh && w.baseline == nil {
 		return b.server, nil

@@ -20,17 +20,17 @@ const (
 	maxAnswer       = 4 << 20
 )
 
-// A client asks servers as the web app does, which has the hashes of its documents only.
+// A client sends requests like the web app: persisted queries by hash.
 type client struct {
 	servers   []string // base URLs
 	documents map[string]string
 	http      *http.Client
 }
 
-// operation is the name of what a document does.
+// operation matches the operation name of a document.
 var operation = regexp.MustCompile(`^(?:query|mutation|subscription) (\w+)`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// newClient returns one for the app's documents, by hash.
+// newClient returns a client for the app's documents, by hash.
 func newClient(servers []string, documents map[string]string) *client {
 	c := &client{servers: servers, documents: map[string]string{}, http: &http.Client{
 		Timeout: requestPatience,
@@ -46,7 +46,7 @@ func newClient(servers []string, documents map[string]string) *client {
 	return c
 }
 
-// A person is who asks.
+// A person is a user or an anonymous client.
 type person struct {
 	n       int    // decides the address and the server
 	token   string // "" for an anonymous client
@@ -54,7 +54,7 @@ type person struct {
 	visitor string // the cookie
 }
 
-// address is that of one of a private network.
+// address returns the person's address in a private network.
 func (p person) address() string { return testbed.Address(p.n) }
 
 // vars are the variables of a document.
@@ -103,7 +103,7 @@ func (c *client) ask(ctx context.Context, who person, name string, variables var
 	return nil
 }
 
-// post sends JSON to a path of the server that this person's requests come to.
+// post sends JSON to a path of the person's server.
 func (c *client) post(ctx context.Context, who person, path string, body []byte) (status int, text []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.servers[who.n%len(c.servers)]+path, bytes.NewReader(body))
 	if err != nil {

@@ -56,7 +56,7 @@ func (a *audience) published(note string, began time.Time) {
 	}
 }
 
-// follow has a person follow until ctx ends.
+// follow follows the feed of a person until ctx ends.
 func (a *audience) follow(ctx context.Context, who person) {
 	after := ""
 	for ctx.Err() == nil {

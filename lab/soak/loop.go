@@ -18,7 +18,7 @@ type arrival struct {
 	n    int // in the schedule
 }
 
-// A sample is how an arrival went.
+// A sample is the outcome of an arrival.
 type sample struct {
 	work   *work
 	at     time.Duration // when it was to begin
@@ -28,11 +28,11 @@ type sample struct {
 	text   string        // what it was, in words
 }
 
-// dropped is the code of arrivals that found too many under way.
+// dropped is the code of arrivals that exceed the limit of concurrent works.
 const dropped = "DROPPED"
 
-// draw makes a schedule: works by their weights, rate of them a second, with exponential
-// gaps as many independent people have them. The same seed makes the same schedule.
+// draw returns a schedule: works by their weights, rate of them per second, with exponential gaps
+// as of many independent users. The same seed gives the same schedule.
 func draw(works []*work, rate float64, dur time.Duration, seed uint64) []arrival {
 	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a load is no secret
 	total := 0
@@ -55,7 +55,7 @@ func draw(works []*work, rate float64, dur time.Duration, seed uint64) []arrival
 	}
 }
 
-// race adds the buyers of a sale: so many, most of them in the first moments.
+// race adds the buyers of a sale, most of them in the first moments.
 func race(buy *work, sale, buyers int, opens, within time.Duration, seed uint64) []arrival {
 	rnd := rand.New(rand.NewPCG(seed, uint64(100+sale))) //nolint:gosec // the same
 	all := make([]arrival, buyers)
@@ -93,7 +93,7 @@ func newLoop(room int, do func(ctx context.Context, a arrival) error) *loop {
 	return &loop{room: make(chan struct{}, room), do: do}
 }
 
-// run begins each arrival at its moment after begin, and returns when all have ended.
+// run begins each arrival at its time after begin, and returns when all have ended.
 func (l *loop) run(ctx context.Context, all []arrival, begin time.Time) []sample {
 	var under sync.WaitGroup
 	timer := time.NewTimer(0)
@@ -126,7 +126,7 @@ func (l *loop) run(ctx context.Context, all []arrival, begin time.Time) []sample
 	return l.samples
 }
 
-// end notes how it ended, now.
+// end records the outcome of an arrival.
 func (s *sample) end(begin time.Time, err error) {
 	s.took, s.failed = time.Since(begin)-s.at, codeOf(err)
 	if err != nil {
@@ -140,19 +140,19 @@ func (l *loop) note(s sample) {
 	l.samples = append(l.samples, s)
 }
 
-// sinceLast returns samples that were noted after the first n.
+// sinceLast returns the samples after the first n.
 func (l *loop) sinceLast(n int) []sample {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.samples[n:])
 }
 
-// A failure is an answer that was wrong, or none.
+// A failure is a wrong or missing response.
 type failure struct{ code, text string }
 
 func (f failure) Error() string { return f.code + ": " + f.text }
 
-// codeOf is the code of a failure: that of the server, or what kind of none it was.
+// codeOf returns the code of a failure: that of the server, or the kind of a missing response.
 func codeOf(err error) string {
 	if err == nil {
 		return ""
@@ -166,8 +166,8 @@ func codeOf(err error) string {
 	return "NO_ANSWER"
 }
 
-// percentile is the p-th of sorted times: no more than 100-p % of them are longer. The
-// 100th is the longest. It is exact: all times are kept.
+// percentile returns the p-th percentile of sorted times: at most 100-p % of them are longer. The
+// 100th is the longest. It is exact, because all times are stored.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -37,7 +37,7 @@ func TestAStallDelaysAllArrivalsMeanwhile(t *testing.T) {
 	if len(failed) > 0 {
 		t.Fatalf("failed: %v", failed)
 	}
-	// A third of the arrivals came in that second, evenly.
+	// A third of the arrivals are in that second, evenly.
 	if p := percentile(took, 99); p < 900*time.Millisecond {
 		t.Errorf("p99 is %v: the stall is left out", p)
 	}
@@ -88,7 +88,7 @@ func TestPercentilesAreExact(t *testing.T) {
 	}
 }
 
-// series is a second-by-second look at a value.
+// series is a value for each second.
 func series(n int, of func(second int) float64, hits float64) []moment {
 	var all []moment
 	for i := range n {
@@ -152,8 +152,8 @@ func TestALowHitRatioMissesItsGoal(t *testing.T) {
 	}
 }
 
-// A Redis for caches that comes back has to fill: its first minute counts as little as that
-// of the run. Any other low time counts.
+// A cache Redis that returns has to fill: its first minute does not count, like that of the run.
+// Any other low time counts.
 func TestColdMinuteAfterCacheRestartIsExcluded(t *testing.T) {
 	of := make([]moment, 0, 400)
 	sum := reads{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The picture, in pixels: plots below each other over the time of the run.
+// Sizes of the picture, in pixels: plots below each other over the time of the run.
 const (
 	wide, high          = 980, 190 // of a plot, with its title and ground line
 	plotLeft, plotRight = 80, 800
@@ -32,7 +32,7 @@ text { font: 12px sans-serif; fill: #24292f }
 </style>
 `
 
-// A line of a plot has a value for each moment; NaN is none.
+// A line of a plot has a value for each time; NaN is a gap.
 type line struct {
 	name   string
 	at     []time.Duration
@@ -46,7 +46,7 @@ type plot struct {
 	lines []line
 }
 
-// picture draws the run as an SVG that needs nothing else.
+// picture draws the run as a self-contained SVG.
 func (c *course) picture() []byte {
 	plots := c.plots()
 	var b strings.Builder
@@ -61,7 +61,7 @@ func (c *course) picture() []byte {
 	return []byte(b.String())
 }
 
-// plots are those of the picture.
+// plots returns the plots of the picture.
 func (c *course) plots() []plot {
 	seconds := int(c.o.Dur/time.Second) + 1
 	took, failed := make([][]time.Duration, seconds), make([]float64, seconds)
@@ -167,7 +167,7 @@ func (c *course) draw(b *strings.Builder, p plot) {
 	}
 }
 
-// marks are values of the axis, few of them.
+// marks returns a few values for the axis.
 func marks(low, top float64, log bool) []float64 {
 	var all []float64
 	if log {

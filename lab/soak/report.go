@@ -14,7 +14,7 @@ func (c *course) afterHarm(at time.Duration) bool {
 	return slices.ContainsFunc(c.harms, func(h harm) bool { return at >= h.from-requestPatience && at < h.till+aftermath })
 }
 
-// report writes how it went. The error is [ErrMissed] if a goal was not met.
+// report writes the results. It returns [ErrMissed] if a goal was not met.
 func (c *course) report(out io.Writer) error {
 	c.works(out)
 	c.harmed(out)
@@ -41,7 +41,7 @@ func (c *course) report(out io.Writer) error {
 	return nil
 }
 
-// works is a line for each, and one for all.
+// works prints a line for each work, and one for all.
 func (c *course) works(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "work, ms\tnumber\ta second\tp50\tp90\tp99\tp99.9\tlongest\tfailed\t")
@@ -102,7 +102,7 @@ func (c *course) harmed(out io.Writer) {
 	}
 }
 
-// examples is one failure of each code of each work, in its own words.
+// examples prints the first failure of each code of each work, with its message.
 func (c *course) examples(out io.Writer) {
 	type kind struct{ work, code string }
 	seen := map[kind]bool{}
@@ -117,7 +117,7 @@ func (c *course) examples(out io.Writer) {
 	}
 }
 
-// between are the samples that began in a time.
+// between returns the samples that began in a time.
 func (c *course) between(from, till time.Duration) []sample {
 	var some []sample
 	for _, s := range c.samples {
@@ -128,7 +128,7 @@ func (c *course) between(from, till time.Duration) []sample {
 	return some
 }
 
-// slowest is the median of the 99th percentiles of the seconds of some samples.
+// slowest returns the median of the 99th percentiles per second of some samples.
 func (c *course) slowest(samples []sample) time.Duration {
 	seconds := map[int][]time.Duration{}
 	for _, s := range samples {
@@ -146,8 +146,8 @@ func (c *course) slowest(samples []sample) time.Duration {
 	return percentile(all, 50)
 }
 
-// normalAfter is when the last work failed, since the fault, and from when on no second of
-// the minute after it was slow.
+// normalAfter returns when the last work after a fault failed, and after which second of the
+// following minute none was slow.
 func (c *course) normalAfter(h harm, normal time.Duration) (failed, slow time.Duration) {
 	for _, s := range c.between(h.from-requestPatience, h.from+time.Minute) {
 		if s.failed != "" {
@@ -241,7 +241,7 @@ func (c *course) goals() []goal {
 	return goals
 }
 
-// heard is how live feeds did.
+// heard returns the row of live feeds.
 func (c *course) heard() goal {
 	slices.Sort(c.live.delays)
 	return goal{

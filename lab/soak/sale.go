@@ -61,7 +61,7 @@ func (c *crowd) schedule(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// make makes one sale.
+// make creates one sale.
 func (c *crowd) make(ctx context.Context, s *sale, n int, begin time.Time) error {
 	var got struct {
 		CreateFlashVoucher struct {
@@ -88,7 +88,7 @@ func (c *crowd) make(ctx context.Context, s *sale, n int, begin time.Time) error
 	return nil
 }
 
-// known is the sale's voucher, "" before it is made.
+// known returns the sale's voucher, "" before its creation.
 func (s *sale) known() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *crowd) lookAtSale(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// order is a buyer's tap when a sale opens. Refusals that a sale has are right answers.
+// order is a buyer's tap when a sale opens. The usual refusals of a sale are correct responses.
 func (c *crowd) order(ctx context.Context, v *visit) error {
 	s := c.sales[v.sale]
 	id := s.known()
@@ -208,7 +208,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 	return nil
 }
 
-// A tally is how a sale ended.
+// A tally is the final state of a sale.
 type tally struct {
 	initial, left, live, users, paid int
 	told, failed                     int

@@ -50,22 +50,22 @@ type Options struct {
 	Progress io.Writer // default nowhere
 }
 
-// Faults are all that there are.
+// Faults returns the names of all faults.
 func Faults() []string { return []string{"state", "cache"} }
 
-// When they happen, as a share of the run; a sale opens right before the first.
+// Times of the faults, as a share of the run; a sale opens right before the first.
 var faultAt = map[string]float64{"state": 0.45, "cache": 0.62} //nolint:gochecknoglobals // a constant that Go cannot say
 
-// ErrMissed says that a goal was not met.
+// ErrMissed means that a goal was not met.
 var ErrMissed = errors.New("a goal was not met")
 
-// A harm is a fault that was done.
+// A harm is a fault that has happened.
 type harm struct {
 	name       string
 	from, till time.Duration // since the begin, until it was up again
 }
 
-// A course is how a run went.
+// A course holds the course of a run.
 type course struct {
 	o       Options
 	samples []sample
@@ -76,8 +76,8 @@ type course struct {
 	missed  int
 }
 
-// Run opens stores and servers, runs the load, and writes a table to out and a picture
-// into the folder. The error is [ErrMissed] if a goal was not met.
+// Run opens stores and servers, runs the load, and writes a table to out and a picture into the
+// folder. It returns [ErrMissed] if a goal was not met.
 func Run(ctx context.Context, o Options, out io.Writer) error {
 	o.Dur, o.Rate, o.Room = cmp.Or(o.Dur, 10*time.Minute), cmp.Or(o.Rate, 150), cmp.Or(o.Room, 2000)
 	o.Users, o.Shops, o.Notes = cmp.Or(o.Users, 20_000), cmp.Or(o.Shops, 20_000), cmp.Or(o.Notes, 40_000)
@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	return c.report(out)
 }
 
-// measure is the run.
+// measure runs the load and its checks.
 func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, error) {
 	if err := s.openStores(ctx); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 	return c, ctx.Err() //nolint:wrapcheck // it names the operation
 }
 
-// sales are those of a run, one of them in the fault.
+// sales returns the sales of a run, one of them during the fault.
 func sales(o Options) []*sale {
 	var all []*sale
 	for _, share := range []float64{0.1, 0.25, faultAt["state"], 0.7, 0.85} {
@@ -203,7 +203,7 @@ func plan(o Options, sales []*sale) []arrival {
 	return inOrder(all)
 }
 
-// harm restarts what is to be restarted.
+// harm restarts the stores of the chosen faults.
 func (s *stage) harm(ctx context.Context, o Options, begin time.Time, c *course) error {
 	for _, name := range Faults() {
 		if !slices.Contains(o.Faults, name) {
@@ -219,7 +219,7 @@ func (s *stage) harm(ctx context.Context, o Options, begin time.Time, c *course)
 			node = s.cache
 		}
 		h := harm{name: name, from: time.Since(begin)}
-		// To the end, also when the run does: what is stopped is started again.
+		// Start the stopped server again even if the run ends.
 		if err := node.Restart(context.WithoutCancel(ctx), downFor); err != nil {
 			return fmt.Errorf("restart the %s Redis: %w", name, err)
 		}
@@ -230,7 +230,7 @@ func (s *stage) harm(ctx context.Context, o Options, begin time.Time, c *course)
 	return nil
 }
 
-// progress says every ten seconds how it goes.
+// progress prints the state every ten seconds.
 func (c *course) progress(ctx context.Context, l *loop, begin time.Time) {
 	seen := 0
 	every := time.NewTicker(10 * time.Second)
@@ -250,7 +250,7 @@ func (c *course) progress(ctx context.Context, l *loop, begin time.Time) {
 	}
 }
 
-// split are the times of right answers, and how many failed by code.
+// split returns the times of correct responses, and the number of failures by code.
 func split(samples []sample) (took []time.Duration, failed map[string]int) {
 	failed = map[string]int{}
 	for _, s := range samples {

@@ -45,8 +45,8 @@ type stage struct {
 // Addr is the answer of a server process: its listen address, HOST:PORT.
 type Addr string
 
-// Process is one of the servers: start starts it and returns where it listens. It ends
-// with the process that measures.
+// Process runs one of the servers. start starts it and returns its address. It ends with the
+// measuring process.
 func Process(in io.Reader, out io.Writer, start func() (addr string, err error)) error {
 	return subprocess.Serve(in, out, func(struct{}) (func(struct{}) Addr, error) {
 		addr, err := start()
@@ -88,8 +88,8 @@ func (s *stage) openStores(ctx context.Context) (err error) {
 	return nil
 }
 
-// settings are those of the program on these stores: what a production has, and a way for
-// each client to have an address of its own. No limit is lifted.
+// settings returns the settings of the program on these stores: those of production, and an address
+// of its own for each client. No limit is lifted.
 func (s *stage) settings(dir string) []string {
 	return []string{
 		"--database-url", s.pg.URL, "--redis-url", s.state.URL, "--redis-cache-url", s.cache.URL,
@@ -106,7 +106,7 @@ func (s *stage) command(again func(args ...string) *exec.Cmd, process, dir strin
 	return cmd
 }
 
-// seed fills the stores with a town, and returns its people.
+// seed fills the stores with a town, and returns its users.
 func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, error) {
 	tokens := filepath.Join(dir, "tokens")
 	town := testbed.Town{Users: o.Users, Shops: o.Shops, Notes: o.Notes, Follows: o.Follows, Seed: o.Seed}
@@ -129,7 +129,7 @@ func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, erro
 	return people, testbed.Settle(ctx, s.db)
 }
 
-// startServers starts them, one after the other: the first migrates.
+// startServers starts the servers one after the other: the first migrates.
 func (s *stage) startServers(ctx context.Context, o Options, dir string) error {
 	for i := range servers {
 		log, err := os.Create(filepath.Join(o.Dir, fmt.Sprintf("server-%d.log", i+1)))
@@ -156,7 +156,7 @@ func (s *stage) startServers(ctx context.Context, o Options, dir string) error {
 	return nil
 }
 
-// crowd is the people of the town and what they know.
+// crowd returns the users of the town and the ids that they know.
 func (s *stage) crowd(ctx context.Context, o Options, people []person, api *client) (*crowd, error) {
 	c := &crowd{
 		api: api, seed: o.Seed, people: people, codes: s.codes, paying: paying(),

@@ -37,7 +37,7 @@ func gauges() []gauge {
 // metrics is a page of /metrics: series with their labels, and values.
 type metrics map[string]float64
 
-// parse reads the text format of Prometheus, without what is no sample.
+// parse reads the text format of Prometheus, samples only.
 func parse(text string) metrics {
 	m := metrics{}
 	for line := range strings.Lines(text) {
@@ -66,7 +66,7 @@ func (m metrics) sum(name string) (total float64) {
 	return total
 }
 
-// byLabel are the series of a name by the value of a label.
+// byLabel returns the series of a name by the value of a label.
 func (m metrics) byLabel(name, label string) map[string]float64 {
 	out := map[string]float64{}
 	for series, v := range m {
@@ -92,7 +92,7 @@ func (r reads) ratio() float64 {
 	return r.hits / r.all
 }
 
-// cacheReads are those of each policy, as Query.cacheStats counts them.
+// cacheReads returns the reads of each policy, as Query.cacheStats counts them.
 func cacheReads(m metrics) map[string]reads {
 	out := map[string]reads{}
 	add := func(name string, hit bool) {
@@ -112,14 +112,14 @@ func cacheReads(m metrics) map[string]reads {
 	return out
 }
 
-// A moment is how a server is.
+// A moment holds the figures of a server at one time.
 type moment struct {
 	at     time.Duration // since the begin of the run
 	values []float64     // of gauges, in their order
 	caches map[string]reads
 }
 
-// A watch looks at all servers once a second.
+// A watch reads the metrics of all servers once a second.
 type watch struct {
 	api *client
 
@@ -132,7 +132,7 @@ func newWatch(api *client) *watch {
 	return &watch{api: api, series: make([][]moment, len(api.servers))}
 }
 
-// run looks until ctx ends.
+// run reads metrics until ctx ends.
 func (w *watch) run(ctx context.Context, begin time.Time) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
@@ -163,8 +163,8 @@ func (w *watch) run(ctx context.Context, begin time.Time) {
 	}
 }
 
-// table is all that was read of the servers: the second, the server, what, and its value,
-// with tabs between. Hits and reads are since the server started.
+// table returns all values that were read: second, server, name and value, separated by tabs. Hits
+// and reads count since the server started.
 func (c *course) table() []byte {
 	out := bytes.NewBufferString("second\tserver\twhat\tvalue\n")
 	for i, of := range c.series {
@@ -184,7 +184,7 @@ func (c *course) table() []byte {
 	return out.Bytes()
 }
 
-// hitRatio is that of all servers in some times, by policy; "" is all policies.
+// hitRatio returns the ratio of all servers in some times, by policy; "" is all policies.
 func hitRatio(series [][]moment, times ...[2]time.Duration) map[string]reads {
 	out := map[string]reads{}
 	for _, of := range series {
@@ -220,9 +220,9 @@ type level struct {
 	off                bool // it does
 }
 
-// levelling compares the median of the last fifth of a run with that of the middle one:
-// it may be a tenth higher, and some slack. Medians do not care for a peak at a fault or a
-// sale. What grows steadily, from nothing, is nearly twice as high.
+// levelling compares the median of the last fifth of a run with that of the middle one: it may be a
+// tenth higher, plus some slack. Medians ignore a peak at a fault or a sale. A steady growth from
+// zero nearly doubles the value.
 func levelling(of []moment, value int, dur time.Duration, slack float64) level {
 	part := func(from, to float64) []float64 {
 		var values []float64
@@ -248,7 +248,7 @@ func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
-// worst are the policies with the most misses.
+// worst returns the policies with the most misses.
 func worst(by map[string]reads, n int) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(by)), func(name string) bool { return name == "" || by[name].all == 0 })
 	slices.SortStableFunc(names, func(a, b string) int {

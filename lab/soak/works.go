@@ -68,7 +68,7 @@ const (
 	stay              = 40  // works of each of them
 )
 
-// A crowd is who comes, and what there is to see.
+// A crowd holds the users and the objects that they see.
 type crowd struct {
 	api          *client
 	seed         uint64
@@ -87,20 +87,20 @@ type crowd struct {
 	phone int      // of the last who signed in
 }
 
-// A span is numbers in a row.
+// A span is a range of consecutive ids.
 type span struct {
 	kind        string
 	first, last int64
 }
 
-// pick draws a thing: few are wanted most. Those are spread over the span.
+// pick draws an id. A few ids, spread over the span, are the most popular.
 func (s span) pick(rnd *mathrand.Rand) string {
 	n := uint64(s.last - s.first + 1)                                            //nolint:gosec // it is positive
 	rank := mathrand.NewZipf(rnd, zipfS, zipfThings, n-1).Uint64()               // 0 is wanted most
 	return scalar.ID{Type: s.kind, N: s.first + int64(spread(rank, n))}.String() //nolint:gosec // below n
 }
 
-// spread is a permutation of 0 to n-1 for most n: neighbours in rank are none in number.
+// spread is a permutation of 0 to n-1 for most n: neighbours in rank are not neighbours in number.
 func spread(rank, n uint64) uint64 { return (rank*2_654_435_761 + 12_345) % n }
 
 // visit returns the visitor of an arrival.
@@ -109,8 +109,8 @@ func (c *crowd) visit(a arrival) *visit {
 	return &visit{rnd: rnd, who: c.someone(rnd, a.n), sale: a.sale, n: a.n}
 }
 
-// someone is a customer with a session who is there when the n-th arrival comes. People
-// come, stay for a few minutes and some forty works, and others come after them.
+// someone returns a customer with a session who is present at the n-th arrival. Users stay for a
+// few minutes and some forty works, then others replace them.
 func (c *crowd) someone(rnd *mathrand.Rand, n int) person {
 	i := n/stay + rnd.IntN(present)
 	all := uint64(len(c.people) - 2)              //nolint:gosec // checked at the start
@@ -143,7 +143,7 @@ func (e userErrors) refused() error {
 	return nil
 }
 
-// edges is a page of things.
+// edges is a page of objects.
 type edges struct {
 	Edges []struct {
 		Distance *float64
@@ -151,7 +151,7 @@ type edges struct {
 	}
 }
 
-// together does several requests at once, as a screen does.
+// together sends several requests in parallel, like a screen.
 func together(ctx context.Context, requests ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range requests {
@@ -433,8 +433,8 @@ func (c *crowd) checkIn(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// signIn is that of a new phone by a code, which a message brings, and looks who it is.
-// Three of ten sign out again.
+// signIn signs in a new phone with the code from a message, and reads the viewer. Three of ten sign
+// out again.
 func (c *crowd) signIn(ctx context.Context, v *visit) error {
 	c.mu.Lock()
 	c.phone++

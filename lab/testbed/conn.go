@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// answerPatience bounds one request; a server that hangs must not hang the load.
+// answerPatience limits one request, so that a hanging server does not hang the load.
 const answerPatience = 20 * time.Second
 
 // A Conn is one connection to a server, opened on first use. It is minimal, because it shares the

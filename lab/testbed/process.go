@@ -75,8 +75,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer, start func(contex
 	})
 }
 
-// serveBare serves the least that a server can do with a POST: it reads it, and
-// answers what it always does.
+// serveBare serves the minimum for a POST: it reads the body, and writes a constant response.
 func serveBare(ctx context.Context, s Setting) (string, error) {
 	body := []byte(`{"data":{"orderVoucher":{"order":{"status":"QUEUED"}}}}`)
 	if pad := s.Bare - len(body); pad > 0 {

@@ -93,7 +93,7 @@ func (c *commands) benchCommand() *cobra.Command {
 // benchShops starts a server on the stores, on a free port, and measures it.
 func (c *commands) benchShops(ctx context.Context, _ *call) error {
 	c.cfg.Addr = "127.0.0.1:0"
-	// A line for each request would be measured too.
+	// The measurement would include a log line for each request.
 	a, err := app.New(&c.cfg, observe.NewLogger(c.stderr, c.cfg.LogFormat, slog.LevelWarn), io.Discard)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *commands) benchRedis(ctx context.Context, cmd *call) error {
 	}}}, c.stdout, c.stderr)
 }
 
-// openRedis opens a patient client of a Redis that answers.
+// openRedis opens a client with long time-outs of a Redis that replies.
 func openRedis(ctx context.Context, url string) (redis.UniversalClient, error) {
 	rdb, err := subprocess.OpenPatient(url)
 	if err != nil {

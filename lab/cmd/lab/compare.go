@@ -30,7 +30,7 @@ import (
 // tables holds the choice of a command's tables: its own, and those of a comparison.
 type tables struct{ own, others []string }
 
-// chooseTables reads --only. No choice is all of them.
+// chooseTables reads --only. An empty choice selects all tables.
 func chooseTables(cmd *call, own, others []string) (chosen tables, err error) {
 	names := words(cmd.String("only"))
 	if len(names) == 0 {
@@ -116,7 +116,7 @@ func (c *commands) benchCache(ctx context.Context, cmd *call) error {
 	}, c.stdout)
 }
 
-// redisOrOwn returns url, or that of a server that it starts if url is empty.
+// redisOrOwn returns url, or the URL of a server that it starts if url is empty.
 func redisOrOwn(ctx context.Context, url string) (_ string, stop func(), err error) {
 	if url != "" {
 		return url, func() {}, nil

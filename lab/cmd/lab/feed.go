@@ -28,7 +28,7 @@ func (c *commands) benchFeed(ctx context.Context, cmd *call) error {
 // feedHouse is a server without its HTTP face.
 type feedHouse struct{ *saleHouse }
 
-// openFeedHouse opens a server on stores and runs what it does in the background.
+// openFeedHouse opens a server on stores and runs its background work.
 func openFeedHouse(ctx context.Context, databaseURL, redisURL string, threshold int) (bench.Feeds, func() error, error) {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = databaseURL, redisURL, "off", threshold

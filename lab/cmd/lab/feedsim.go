@@ -26,7 +26,7 @@ func feedSimFlags(f *pflag.FlagSet) {
 	f.String("chart", "", "write an SVG picture of the costs by threshold to `FILE`")
 }
 
-// benchFeedSim computes what feeds cost by the way they are made. It needs no store.
+// benchFeedSim computes the cost of feeds by policy. It needs no store.
 func (c *commands) benchFeedSim(_ context.Context, cmd *call) error {
 	readers, err := feedsim.ParseReaders(cmd.String("readers"))
 	if err != nil {

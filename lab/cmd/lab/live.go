@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// liveProcess is a server of bench live, or the author of the notes that it sends.
+// liveProcess is a server of bench live, or the author of its notes.
 func (c *commands) liveProcess(ctx context.Context, _ *call) error {
 	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 		log := observe.NewLogger(c.stderr, "auto", slog.LevelError)
@@ -28,16 +28,16 @@ func (c *commands) liveProcess(ctx context.Context, _ *call) error {
 	})
 }
 
-// liveConfig is that of both. Every author is a star: what pushing a note to the pages of
-// feeds costs is measured by bench feed.
+// liveConfig returns the settings of both. Every author is a star: bench feed measures the cost of
+// pushing a note into inboxes.
 func liveConfig(s livebench.Setting) config.Config {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = s.DatabaseURL, s.RedisURL, "off", 1
 	return cfg
 }
 
-// openLiveAuthor opens a server without its HTTP face, which does all that servers do in
-// the background, and a user who publishes by it.
+// openLiveAuthor opens a server without its HTTP face, with all background work, and creates a user
+// that publishes through it.
 func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) (*livebench.Server, error) {
 	cfg := liveConfig(s)
 	house, err := furnished(ctx, &cfg)

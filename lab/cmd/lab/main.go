@@ -38,8 +38,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command that args name. It returns the exit code of the process: 0, 1 if
-// the command failed, 2 if the call was wrong.
+// run runs the command in args. It returns the exit code of the process: 0, 1 if the command
+// failed, 2 if the call was wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := work(ctx, args, stdout, stderr)
 	if err == nil {

@@ -22,13 +22,13 @@ func (c *commands) benchNotes(ctx context.Context, cmd *call) error {
 	return bench.Notes(ctx, bench.NotesOptions{Clients: cmd.Int("clients"), Rows: cmd.Int("rows"), Open: openNoteHouse}, c.stdout, c.stderr)
 }
 
-// noteHouse is a server without its HTTP face, and people in it.
+// noteHouse is a server without its HTTP face, with users.
 type noteHouse struct {
 	*saleHouse
 	people []int64
 }
 
-// openNoteHouse opens a server on stores and runs what it does in the background.
+// openNoteHouse opens a server on stores and runs its background work.
 func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Writers, func() error, error) {
 	house, err := newSaleHouse(ctx, salebench.Stores{DatabaseURL: databaseURL, RedisURL: redisURL}, config.Default().RedisPrefix)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *commands) saleOverHTTP(ctx context.Context, cmd *call) error {
 	}, c.stdout)
 }
 
-// saleProcess is one of these servers.
+// saleProcess runs one of these servers.
 func (c *commands) saleProcess(ctx context.Context, _ *call) error {
 	return testbed.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s testbed.Setting) (string, error) {
 		cfg := config.Default()
@@ -43,8 +43,8 @@ func (c *commands) saleProcess(ctx context.Context, _ *call) error {
 	})
 }
 
-// saleStage is two houses on the stores of a server that sells: one that opens what
-// it sells, and one under another prefix, whose sales no server knows.
+// saleStage holds two houses on the stores of a selling server: one that opens its sales, and one
+// under another prefix, with sales unknown to all servers.
 type saleStage struct {
 	house, apart *saleHouse
 	stop         context.CancelFunc
@@ -68,7 +68,7 @@ func openSaleStage(ctx context.Context, on salebench.Stores) (salebench.Stage, e
 	return &saleStage{house, apart, stop, group}, nil
 }
 
-// Close ends both.
+// Close closes both houses.
 func (s *saleStage) Close() error {
 	s.stop()
 	return errors.Join(s.chores.Wait(), s.apart.Close(), s.house.Close())

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
-// benchVisits measures how visitors are counted.
+// benchVisits measures the counting of visitors.
 func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 	if cmd.Int("visitors") < 1000 {
 		return cmdline.Refuse("--visitors must be at least 1000")

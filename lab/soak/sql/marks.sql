@@ -1,4 +1,4 @@
--- marks: where shops and notes begin and end, which seeds number in a row.
+-- marks: read the first and last ids of shops and notes; a seeded town has no gaps.
 --
 -- returns  first shop, last shop, first note, last note
 SELECT (SELECT min(id) FROM shops), (SELECT max(id) FROM shops), (SELECT min(id) FROM notes), (SELECT max(id) FROM notes)

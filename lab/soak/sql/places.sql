@@ -1,6 +1,6 @@
--- places: where some shops are, drawn over all of them: so most are in towns.
+-- places: read the locations of random shops, so most are in towns.
 --
--- $1  how many
+-- $1  number of shops
 --
 -- returns  latitude, longitude
 SELECT lat, lng FROM shops ORDER BY md5(id::text) LIMIT $1

@@ -1,6 +1,6 @@
--- sale: how a sale stands.
+-- sale: read the state of a sale.
 --
--- $1  the voucher
+-- $1  voucher
 --
 -- returns  initial stock, stock, live orders, users of these, paid orders
 SELECT s.initial_stock, s.stock, count(o.id), count(DISTINCT o.user_id), count(CASE WHEN o.status = 'PAID' THEN 1 END)
