@@ -17,7 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 )
 
-// composed is docker-compose.yml, as far as tests look at it.
+// composed holds the tested fields of docker-compose.yml.
 type composed struct {
 	Services map[string]composeService
 	Networks map[string]struct {
@@ -48,7 +48,7 @@ type composeService struct {
 	Healthcheck struct{ Test []string }
 }
 
-// on is the address that a service has on a network, if it is there; "" for any.
+// on returns the address of a service on a network, "" for any.
 func (s composeService) on(network string) (address string, there bool) {
 	var names []string
 	if s.Networks.Decode(&names) == nil {
@@ -82,7 +82,7 @@ func readYAML(t *testing.T, path string, into any) {
 	}
 }
 
-// exact is an image with a whole version: no latest, and nothing that changes tomorrow.
+// exact matches an image with a whole version: not latest, and nothing that changes tomorrow.
 var exact = regexp.MustCompile(`^[a-z0-9./-]+(/[a-z0-9_./-]+)?:v?\d+\.\d+(\.\d+)?(-[a-z]+)?$|^postgres:\d+\.\d+-[a-z]+$`)
 
 func TestEveryComposeServiceIsBoundedAndMonitored(t *testing.T) {
@@ -137,7 +137,7 @@ func TestComposePublishesNginxAndGrafanaAlone(t *testing.T) {
 	}
 }
 
-// The settings are ones that the server has, and that it takes.
+// The server knows and accepts these settings.
 func TestComposeSetsKnownSettings(t *testing.T) {
 	c := readCompose(t)
 	cfg := config.Default()
@@ -172,7 +172,7 @@ func TestComposeSetsKnownSettings(t *testing.T) {
 			}
 		}
 	}
-	// What the URLs name is there.
+	// The URLs name existing services.
 	for _, variable := range []string{"DATABASE_URL", "REDIS_URL", "REDIS_CACHE_URL"} {
 		m := regexp.MustCompile(`@([a-z-]+):\d+`).FindStringSubmatch(c.Services["server-1"].Environment[variable])
 		if m == nil {
@@ -187,7 +187,7 @@ func TestComposeSetsKnownSettings(t *testing.T) {
 	}
 }
 
-// nginx finds the servers at addresses that stay, and is the one whose word they believe.
+// nginx reaches the servers at fixed addresses, and is the only proxy that they trust.
 func TestComposeGivesNginxAndServersTheirAddresses(t *testing.T) {
 	c := readCompose(t)
 	nginx, _ := c.Services["nginx"].on("front")
@@ -231,7 +231,7 @@ func TestComposeGivesNginxAndServersTheirAddresses(t *testing.T) {
 	}
 }
 
-// What is mounted is in the repository, or is a volume.
+// Mounts are files of the repository, or volumes.
 func TestComposeMountsExistingFiles(t *testing.T) {
 	c := readCompose(t)
 	used := map[string]bool{}
@@ -296,7 +296,7 @@ func TestPrometheusScrapesComposeServices(t *testing.T) {
 	}
 }
 
-// The limit of each Redis is that of its container, less a quarter.
+// The limit of each Redis is three quarters of its container's.
 func TestComposeRedisUsesThreeQuartersOfItsContainer(t *testing.T) {
 	c := readCompose(t)
 	for role, megabytes := range map[string]int{"state": 768, "cache": 512} {

@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// File is the path of a file of the repository, named from its root.
+// File returns the path of a file of the repository, named from its root.
 func File(path string) string { return filepath.Join("..", "..", filepath.FromSlash(path)) }
 
-// Program is the path of a program, the first of these names that is here. Where CI
-// runs, a test without its program fails; elsewhere it is skipped.
+// Program returns the path of the first installed program of these names. Without one, a test fails
+// in CI, and is skipped elsewhere.
 func Program(tb testing.TB, names ...string) string {
 	tb.Helper()
 	for _, name := range names {

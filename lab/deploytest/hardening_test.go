@@ -111,7 +111,7 @@ func generate(t *testing.T, dir string, env ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// A run that fails leaves no files, which would keep the next one from beginning.
+// A failed run leaves no files, which would stop the next one from beginning.
 func TestFailedGenerationLeavesNothing(t *testing.T) {
 	for tool, script := range map[string]string{
 		"awk": "exit 1",                                                                                // of deploy/redis/password

@@ -17,7 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 )
 
-// A manifest is an object of Kubernetes, as far as tests look at it.
+// A manifest holds the tested fields of a Kubernetes object.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }
@@ -181,7 +181,7 @@ func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 			t.Errorf("%s is not set", name)
 		}
 	}
-	// The server takes nine tenths of the container's limit by itself; with this it would not.
+	// The server itself takes nine tenths of the container's limit; this setting would override it.
 	if secret["GOMEMLIMIT"] || all["ConfigMap"].Data["GOMEMLIMIT"] != "" {
 		t.Error("GOMEMLIMIT is set")
 	}

@@ -42,8 +42,8 @@ var notShown = map[string]string{ //nolint:gochecknoglobals // a constant that G
 	"tandian_build_info":                        "a version, and no figure",
 }
 
-// The queries of the dashboard and of the alerts, against a server with traffic, Debian's
-// exporters and a real Prometheus that was started from the real file.
+// The queries of the dashboard and of the alerts run against a server with traffic, Debian's
+// exporters and a real Prometheus with the real configuration.
 func TestMonitorPanelsAndAlertsHaveData(t *testing.T) {
 	m := startMonitor(t)
 	panels := m.panels(t)
@@ -125,7 +125,7 @@ func startMonitor(t *testing.T) *monitor {
 	return m
 }
 
-// localConfig is the real file with other targets, and a scrape each second.
+// localConfig returns the real file with other targets, and a scrape each second.
 func localConfig(t *testing.T, targets map[string]string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(File("deploy/prometheus/prometheus.yml"))
@@ -165,8 +165,7 @@ func localConfig(t *testing.T, targets map[string]string) []byte {
 	return text
 }
 
-// monitorRole makes a role as docs say, that may watch and nothing else, and returns its
-// address.
+// monitorRole creates the read-only monitoring role of the docs, and returns its address.
 func monitorRole(t *testing.T, stack *apptest.Stack) string {
 	t.Helper()
 	db, role := stack.SQL(t), "monitor_"+strings.ToLower(rand.Text()[:10])
@@ -186,7 +185,7 @@ func monitorRole(t *testing.T, stack *apptest.Stack) string {
 	return u.String()
 }
 
-// loopback is an address that is free.
+// loopback returns a free address.
 func loopback(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -216,7 +215,7 @@ func runProgram(t *testing.T, env []string, name string, args ...string) {
 	})
 }
 
-// get asks the API of Prometheus. It fails the test unless Prometheus is not there yet.
+// get queries the API of Prometheus. It fails the test unless Prometheus has not started yet.
 func (m *monitor) get(t *testing.T, path string, args url.Values, data any) bool {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.prometheus+path+"?"+args.Encode(), http.NoBody)
@@ -278,7 +277,7 @@ func (m *monitor) names(t *testing.T) []string {
 // metricName finds metrics in a query: those in the tree begin with a word of this list.
 var metricName = regexp.MustCompile(`\b(?:tandian:|tandian_|redis_|pg_|go_|process_|up\b)[a-z0-9_:]*(?:\{[^}]*\})?`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// selectors are the metrics of a query with their matchers.
+// selectors returns the metrics of a query with their matchers.
 func selectors(expr string) []string { return metricName.FindAllString(expr, -1) }
 
 func nameOf(selector string) string {
@@ -286,8 +285,8 @@ func nameOf(selector string) string {
 	return name
 }
 
-// rules holds every rule of alerts.yml to evaluate, and each of its selectors to find
-// something: else a metric that was renamed would be an alert that never fires.
+// rules checks that every rule of alerts.yml evaluates, and that each of its selectors finds
+// series: an alert on a renamed metric would never fire.
 func (m *monitor) rules(t *testing.T) {
 	t.Helper()
 	var data struct {
@@ -320,7 +319,7 @@ func (m *monitor) rules(t *testing.T) {
 				t.Errorf("%s names no metric: %s", r.Name, r.Query)
 			}
 			for _, s := range found {
-				// A class that no request has had is not there; that is well.
+				// A class without requests has no series; that is fine.
 				s = strings.ReplaceAll(s, `class="5xx"`, `class="2xx"`)
 				if why := m.values(t, "count("+s+")"); why != "" {
 					t.Errorf("%s: nothing is %s", r.Name, s)
@@ -333,7 +332,7 @@ func (m *monitor) rules(t *testing.T) {
 	}
 }
 
-// allShown holds every metric of the server to stand on the dashboard.
+// allShown checks that every metric of the server is on the dashboard.
 func (m *monitor) allShown(t *testing.T, panels []panelQuery, exposed []string) {
 	t.Helper()
 	base := func(name string) string {
@@ -460,7 +459,7 @@ func (tr *traffic) step(t *testing.T) {
 	tr.next++
 	buyer := tr.server.As(tr.people[4+n%(len(tr.people)-4)])
 	shop := scalar.ID{Type: "Shop", N: int64(1 + n%20)}.String()
-	// Answers may be refusals, of a sale that is sold out for one; they are traffic too.
+	// Responses may be refusals, for example of a sold-out sale; they are traffic too.
 	do := func(as *apptest.Server, query string, variables map[string]any) {
 		t.Helper()
 		for _, e := range as.Do(t, query, variables, nil).Errors {

@@ -25,7 +25,7 @@ import (
 
 const uploadImage = `mutation U($file: Upload!) { uploadImage(file: $file) { image { url thumbnailUrl } userErrors { code message } } }`
 
-// upload sends a picture and returns the path where it is served.
+// upload sends a picture and returns the path of its URL.
 func upload(t *testing.T, s *apptest.Server, file []byte) string {
 	t.Helper()
 	a := s.Upload(t, uploadImage, "a.png", file)
@@ -59,14 +59,14 @@ func picture(w, h int) []byte {
 	return b.Bytes()
 }
 
-// persisted is the address of a GET that names a document by its hash alone.
+// persisted returns the address of a GET that names a document by its hash alone.
 func persisted(base, document string) string {
 	sum := sha256.Sum256([]byte(document))
 	q := url.Values{"extensions": {`{"persistedQuery":{"version":1,"sha256Hash":"` + hex.EncodeToString(sum[:]) + `"}}`}}
 	return base + "/graphql?" + q.Encode()
 }
 
-// register has every server know a document by its hash.
+// register registers a document by its hash on every server.
 func (p *pair) register(t *testing.T, document string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(document))
@@ -86,7 +86,7 @@ func (p *pair) register(t *testing.T, document string) {
 
 var assetPath = regexp.MustCompile(`/assets/[\w.-]+\.js`)
 
-// asset is the path of a script that the page at / loads.
+// asset returns the path of a script that the page at / loads.
 func (p *pair) asset(t *testing.T) string {
 	t.Helper()
 	path := assetPath.FindString(ask(t, http.MethodGet, p.URL+"/").body)
@@ -176,7 +176,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 		}
 	}
 
-	// What is not there is kept for a minute, and a server's fault not at all.
+	// A 404 is cached for a minute, and a server error is not cached.
 	missing := "/media/" + strings.Repeat("0", 40) + "-1.png"
 	expect(t, "no picture", ask(t, http.MethodGet, p.URL+missing), http.StatusNotFound, "MISS")
 	expect(t, "no picture, again", ask(t, http.MethodGet, p.URL+missing), http.StatusNotFound, "HIT")
@@ -244,7 +244,7 @@ func TestNginxNeverCachesForKnownUsers(t *testing.T) {
 		expect(t, what+" for anybody, again", ask(t, http.MethodGet, c.address), http.StatusOK, "HIT")
 		expect(t, what+", which is kept, for somebody known", ask(t, http.MethodGet, c.address, "Authorization: 0"), http.StatusOK, "BYPASS")
 	}
-	// The same document with a private field: each their own.
+	// The same document with a private field: each user gets their own.
 	const me = `{ me { id } shopTypes { id } }`
 	p.register(t, me)
 	address := persisted(p.URL, me)
@@ -258,7 +258,7 @@ func TestNginxNeverCachesForKnownUsers(t *testing.T) {
 	}
 }
 
-// bearerOf is the header that a server is asked with.
+// bearerOf returns the header of an authenticated request.
 func bearerOf(t *testing.T, s *apptest.Server) string {
 	t.Helper()
 	var seen string

@@ -28,16 +28,15 @@ type edge struct {
 	dir string
 }
 
-// guard runs a program that ends when its own input does: also when the test process is
-// killed.
+// guard runs a program that ends with its own input, so also when the test process is killed.
 const guard = `"$@" </dev/null & cat >/dev/null; kill -TERM $! 2>/dev/null; wait $!`
 
-// A change is a difference between deploy/nginx.conf and what a test runs. What is
-// replaced must be there, once.
+// A change is a difference between deploy/nginx.conf and the configuration of a test. The replaced
+// text must occur exactly once.
 type change struct{ old, new string }
 
-// startNginx starts nginx with deploy/nginx.conf before servers, each host:port. What
-// differs are the port, the folders and the servers, and changes.
+// startNginx starts nginx with deploy/nginx.conf before servers, each host:port. Only the port, the
+// folders, the servers and the changes differ.
 func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 	t.Helper()
 	program := Program(t, "nginx")
@@ -55,7 +54,7 @@ func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 		{"proxy_cache_path /var/cache/nginx/files", "proxy_cache_path " + dir + "/files"},
 		{"proxy_cache_path /var/cache/nginx/answers", "proxy_cache_path " + dir + "/answers"},
 		{"client_body_temp_path /var/cache/nginx-bodies", "client_body_temp_path " + dir + "/client_body"},
-		// Where Debian's nginx puts these, only root may write.
+		// Only root may write to the default folders of Debian's nginx.
 		{"\nhttp {", "\nhttp {\n" + temporary(dir)},
 	}, changes...)
 	for _, c := range changes {
@@ -157,8 +156,8 @@ func (e *edge) log(name string) string {
 	return string(text)
 }
 
-// kept is how much longer nginx will give out, from now on and rounded, what it keeps
-// under a key in one of its caches; ok is false if it keeps nothing.
+// kept returns the remaining time of an entry in one of nginx's caches, rounded; ok is false if
+// there is none.
 func (e *edge) kept(t *testing.T, cache, key string) (left time.Duration, ok bool) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(e.dir, cache), func(name string, entry os.DirEntry, err error) error {
@@ -172,8 +171,8 @@ func (e *edge) kept(t *testing.T, cache, key string) (left time.Duration, ok boo
 		if !bytes.Contains(content, []byte("\nKEY: "+key+"\n")) {
 			return nil
 		}
-		// The file begins with its version and the second until which it is valid, each
-		// as the machine has a long.
+		// The file begins with its version and its expiry in seconds, each as a long of the
+		// machine.
 		until := time.Unix(int64(binary.NativeEndian.Uint64(content[8:])), 0)
 		left, ok = time.Until(until), true
 		return nil
@@ -184,14 +183,14 @@ func (e *edge) kept(t *testing.T, cache, key string) (left time.Duration, ok boo
 	return left, ok
 }
 
-// through is a server as it is asked through nginx.
+// through is a server behind nginx.
 func (e *edge) through(s *apptest.Server) *apptest.Server {
 	behind := *s
 	behind.URL = e.URL
 	return &behind
 }
 
-// An answer is one that was read.
+// An answer is a whole response.
 type answer struct {
 	status int
 	header http.Header
@@ -200,7 +199,7 @@ type answer struct {
 
 func (a answer) cache() string { return a.header.Get("X-Cache-Status") }
 
-// plain is a client that asks for no encoding by itself and follows no redirect.
+// plain is a client without automatic encodings and redirects.
 var plain = &http.Client{ //nolint:gochecknoglobals // as the default client is one
 	Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 50},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -236,13 +235,13 @@ func try(t *testing.T, client *http.Client, method, address, body string, header
 	return answer{res.StatusCode, res.Header, string(text)}, err
 }
 
-// from is a client that comes from an address of this machine.
+// from returns a client with an address of this machine.
 func from(address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}, Timeout: 30 * time.Second}
 }
 
-// stub is a server that answers as a test wants, and its host:port.
+// stub starts a server with the handler of a test, and returns its host:port.
 func stub(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, addr string) {
 	t.Helper()
 	server = httptest.NewServer(handler)
@@ -250,15 +249,14 @@ func stub(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, addr
 	return server, strings.TrimPrefix(server.URL, "http://")
 }
 
-// A pair are two servers on the same stores, behind nginx.
+// A pair is two servers on the same stores, behind nginx.
 type pair struct {
 	*edge
 	servers [2]*apptest.Server
 	stack   *apptest.Stack
 }
 
-// startPair starts both on PostgreSQL and Redis, with nginx as the only proxy that they
-// believe.
+// startPair starts both on PostgreSQL and Redis, with nginx as the only trusted proxy.
 func startPair(t *testing.T, set func(*apptest.Stack), changes ...change) *pair {
 	t.Helper()
 	Program(t, "nginx")
@@ -274,7 +272,7 @@ func startPair(t *testing.T, set func(*apptest.Stack), changes ...change) *pair 
 	return p
 }
 
-// asked is how many requests both servers have answered on a route.
+// asked returns the number of requests to a route that both servers have answered.
 func (p *pair) asked(t *testing.T, route string) int {
 	t.Helper()
 	n := 0.0

@@ -65,7 +65,7 @@ func TestNginxHidesOperatorEndpoints(t *testing.T) {
 	if a := ask(t, http.MethodGet, p.URL+"/healthz"); a.status != http.StatusOK || a.cache() != "" {
 		t.Errorf("/healthz: %d %q", a.status, a.cache())
 	}
-	// Nothing else is kept either.
+	// Nothing else is cached either.
 	for _, path := range []string{"/", "/playground", "/shops", "/demo/logins", "/visit", "/webhooks/payment", "/favicon.svg"} {
 		if a := ask(t, http.MethodGet, p.URL+path, "Accept: text/html"); a.cache() != "" || a.status >= 500 {
 			t.Errorf("%s: %d, cache %q", path, a.status, a.cache())
@@ -80,8 +80,8 @@ func TestNginxHidesOperatorEndpoints(t *testing.T) {
 	if page.header.Get("Content-Encoding") != "br" {
 		t.Errorf("the page is encoded as %q", page.header.Get("Content-Encoding"))
 	}
-	// What a client calls its request is in the server's answer and in nginx's log, and
-	// its query string in none.
+	// The request id of a client is in the server's response and in nginx's log. Its query string
+	// is in neither.
 	a := ask(t, http.MethodGet, p.URL+"/?secret=hush", "X-Request-Id: honest-id-1")
 	if got := a.header.Get("X-Request-Id"); got != "honest-id-1" {
 		t.Errorf("the request's id became %q", got)
@@ -100,7 +100,7 @@ func TestNginxSetsTheClientAddress(t *testing.T) {
 	liar, other := from("127.0.0.2"), from("127.0.0.3")
 	refused, passed := 0, 0
 	for i := range 40 {
-		// A header that is believed would be another client, with a rate of its own, each time.
+		// If the header were trusted, each request would be another client, with a rate of its own.
 		forged := fmt.Sprintf("203.0.113.%d", i)
 		a, err := post(t, liar, p.URL, "X-Forwarded-For: "+forged, "X-Real-Ip: "+forged, "Forwarded: for="+forged)
 		switch {
@@ -220,7 +220,7 @@ func TestSocketsThroughNginxGetPingsAndShutdown(t *testing.T) {
 	}
 }
 
-// What the configuration says of time is more than a socket or stream is ever silent.
+// All time-outs of the configuration exceed the longest silence of a socket or stream.
 func TestNginxWaitsLongerThanSocketsAndStreamsAreSilent(t *testing.T) {
 	text, err := os.ReadFile(File("deploy/nginx.conf"))
 	if err != nil {
@@ -316,8 +316,8 @@ func TestNginxDoesNotBufferEventStreams(t *testing.T) {
 
 const publishNote = `mutation P($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { code message } } }`
 
-// noise is a PNG of that many pixels in a row and column, which no compression makes
-// smaller: three bytes for each.
+// noise returns a square PNG of random pixels, which no compression makes smaller: three bytes
+// each.
 func noise(side int) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, side, side))
 	r := mathrand.NewChaCha8([32]byte{1})
@@ -370,8 +370,8 @@ func TestUploadsPassNginxUpToTheLimitOfTheServer(t *testing.T) {
 	}
 }
 
-// A server that is killed, as by the kernel, is noticed by no reader. What was sent to
-// it and may be done is not sent a second time.
+// Readers do not notice the kill of a server. Requests that it may have processed are not sent
+// again.
 func TestAKilledServerLosesNoGETBehindNginx(t *testing.T) {
 	Program(t, "nginx")
 	program := filepath.Join(t.TempDir(), "tandian")
@@ -459,7 +459,7 @@ func TestNginxSendsNoPOSTASecondTime(t *testing.T) {
 	}
 }
 
-// While a server starts, the other one answers.
+// While a server starts, the other one responds.
 func TestNginxSkipsAStartingServer(t *testing.T) {
 	Program(t, "nginx")
 	stack := apptest.Real(t)
@@ -509,14 +509,15 @@ func TestNginxSkipsAStartingServer(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	// A POST cannot go on to the other one. So the one that starts keeps it waiting a while,
-	// and has the most to do meanwhile: few more are sent there. Refused at once, it was half.
+	// A POST cannot be retried on the other server. So the starting one delays it and gets few
+	// more, since it has the most connections. With an immediate refusal, half of the requests
+	// failed.
 	if n := failed.Load(); n > 20 {
 		t.Errorf("%d of 100 POSTs were told to come again", n)
 	}
 }
 
-// While servers are replaced by newer ones, a page finds its assets on whichever has them.
+// During a rolling update, a page gets its assets from any server that has them.
 func TestNginxFindsAnAssetThatOneServerHas(t *testing.T) {
 	old := func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
 	_, a := stub(t, old)
@@ -536,7 +537,7 @@ func TestNginxFindsAnAssetThatOneServerHas(t *testing.T) {
 	}
 }
 
-// The lines that are commented out with #tls are right too.
+// The lines that are commented out with #tls are valid too.
 func TestNginxWithTLS(t *testing.T) {
 	dir := t.TempDir()
 	pool := certificate(t, dir)
@@ -580,8 +581,7 @@ func TestNginxWithTLS(t *testing.T) {
 	}
 }
 
-// certificate writes a certificate of this machine and its key, and returns who believes
-// it.
+// certificate writes a certificate of this machine and its key, and returns a pool that trusts it.
 func certificate(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

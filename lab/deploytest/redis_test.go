@@ -23,8 +23,8 @@ import (
 
 const adminPassword = "a password for tests"
 
-// A production is a Redis that was started from a file of deploy/redis, with its list of
-// users, of which the administrator has a password.
+// A production is a Redis with a file of deploy/redis and its ACL, in which the administrator has a
+// password.
 type production struct {
 	url   string // of the user tandian
 	admin *redis.Client
@@ -59,8 +59,7 @@ func absolute(t *testing.T, file string) string {
 	return path
 }
 
-// users is a copy of users.acl in which the administrator was given a password, as an
-// operator does it.
+// users returns a copy of users.acl with a password of the administrator, as an operator sets it.
 func users(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(File("deploy/redis/users.acl"))
@@ -232,7 +231,7 @@ func TestRedisAcceptsEachConfigFile(t *testing.T) {
 		follower := start(replica, "--replicaof", "127.0.0.1", master)
 		testkit.Eventually(t, 15*time.Second, func() bool { return info(t, follower.admin, "master_link_status") == "up" })
 		conf, port := filepath.Join(t.TempDir(), "sentinel.conf"), testkit.FreePort(t)
-		// Names of a network and the port; the rest as it is.
+		// Host names and the port change; the rest stays.
 		changed := strings.NewReplacer("tandian redis-1 6379 2", "tandian localhost "+master+" 1", "port 26379", "port "+port, "bind * -::*", "bind 127.0.0.1",
 			"# sentinel auth-pass tandian PASSWORD", "sentinel auth-pass tandian sentinel-password").Replace(string(text))
 		if strings.Count(changed, "\n") != strings.Count(string(text), "\n") || !strings.Contains(changed, "localhost "+master) {
@@ -244,7 +243,8 @@ func TestRedisAcceptsEachConfigFile(t *testing.T) {
 		testkit.RedisProcess(t, &redis.Options{Addr: "127.0.0.1:" + port}, conf, "--sentinel")
 		sentinel := redis.NewSentinelClient(&redis.Options{Addr: "127.0.0.1:" + port})
 		t.Cleanup(func() { _ = sentinel.Close() })
-		// By the rights of its user it asks the master for its replicas, and makes one of them the master.
+		// With the rights of its user it reads the replicas of the master, and promotes one of
+		// them.
 		testkit.Eventually(t, 30*time.Second, func() bool {
 			m, err := sentinel.Master(t.Context(), "tandian").Result()
 			return err == nil && m["flags"] == "master" && m["num-slaves"] == "1" && sentinel.Failover(t.Context(), "tandian").Err() == nil
@@ -256,7 +256,7 @@ func TestRedisAcceptsEachConfigFile(t *testing.T) {
 	})
 }
 
-// withSentinel is users in which the Sentinel and replicas have passwords too.
+// withSentinel returns users with passwords for the Sentinel and the replicas too.
 func withSentinel(t *testing.T) string {
 	t.Helper()
 	file := users(t)
@@ -268,7 +268,7 @@ func withSentinel(t *testing.T) string {
 	return file
 }
 
-// onFiles is a stack on a state and a cache Redis from the files.
+// onFiles returns a stack on a state and a cache Redis from the files.
 func onFiles(t *testing.T, cacheOptions ...string) (stack *apptest.Stack, state, cache production) {
 	t.Helper()
 	state, cache = startRedis(t, "state.conf"), startRedis(t, "cache.conf", cacheOptions...)
@@ -288,7 +288,7 @@ func whoIs(t *testing.T, s *apptest.Server) string {
 	return got.Me.ID
 }
 
-// info is a figure of INFO.
+// info returns a figure of INFO.
 func info(t *testing.T, rdb *redis.Client, name string) string {
 	t.Helper()
 	text, err := rdb.Info(t.Context(), "everything").Result()
@@ -350,7 +350,7 @@ func TestFullCacheLeavesStateUntouched(t *testing.T) {
 	}
 	after := keysOf(t, state.admin)
 	for _, key := range before {
-		// Codes end with their use, locks and marks of loads with their time.
+		// Codes end with their use; locks and load marks expire.
 		if strings.HasPrefix(key, "td:session:") && !slices.Contains(after, key) {
 			t.Errorf("%s is lost", key)
 		}
@@ -364,7 +364,7 @@ func TestFullCacheLeavesStateUntouched(t *testing.T) {
 	cleanUp(t, full)
 }
 
-// cleanUp takes away what the test wrote under names of the caches.
+// cleanUp removes the keys of the test below the prefixes of the caches.
 func cleanUp(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	it := rdb.Scan(t.Context(), 0, "td:cache:shop:{1[0-9][0-9][0-9][0-9][0-9][0-9]}", 1000).Iterator()
@@ -388,8 +388,8 @@ func TestFullStateRedisRejectsWritesAndKeepsData(t *testing.T) {
 		return n
 	}
 	had := sessions()
-	// What clients may have is a part of that, of which 128 KiB would be left: Redis would
-	// close connections instead of answering that it is full.
+	// Client buffers are a part of that limit, of which 128 KiB would be left: Redis would close
+	// connections instead of returning an out-of-memory error.
 	for _, set := range [][2]string{{"maxmemory-clients", "64mb"}, {"maxmemory", "1"}} {
 		if err := state.admin.ConfigSet(t.Context(), set[0], set[1]).Err(); err != nil {
 			t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Anomaly is one interleaving, forced step by step, and what it must not end in.
+// Anomaly is one interleaving, forced step by step, with a forbidden outcome.
 type Anomaly struct {
 	ID, Name string
 	run      func(ctx context.Context, l *lab) error
 }
 
-// Verdict is how one variant came out of one anomaly.
+// Verdict is the result of one anomaly for one variant.
 type Verdict struct {
 	Passes bool
 	None   bool   // the question does not arise
@@ -36,15 +36,15 @@ func (v Verdict) String() string {
 	return "FAILS"
 }
 
-// errNone says that the question does not arise for a scheme.
+// errNone means that the anomaly does not arise for a scheme.
 var errNone = errors.New("does not arise")
 
-// patience is how long something may take that has to happen "at once", and how
-// long is waited for what some schemes do and others do not.
+// patience limits the time of events that must happen at once, and the wait for effects that only
+// some schemes have.
 const patience = time.Second
 
-// Anomalies are those that one scheme of one process or two can show, by the
-// numbers that the tests of internal/kit/cache use too.
+// Anomalies returns the anomalies that one or two processes of a scheme can show. The tests of
+// internal/kit/cache use the same numbers.
 func Anomalies() []Anomaly {
 	return []Anomaly{
 		{"A1", "a load from before the write stores after its delete", staleStore},
@@ -61,8 +61,7 @@ func Anomalies() []Anomaly {
 	}
 }
 
-// Try runs one anomaly on one variant. Only what keeps it from being tried is
-// an error.
+// Try runs one anomaly on one variant. It returns an error only if the anomaly could not be tried.
 func Try(ctx context.Context, a Anomaly, v Variant, url, prefix string) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -85,7 +84,7 @@ func Try(ctx context.Context, a Anomaly, v Variant, url, prefix string) (Verdict
 	return Verdict{Passes: true}, nil
 }
 
-// lab is one variant in the hands of one anomaly.
+// lab runs one anomaly on one variant.
 type lab struct {
 	variant     Variant
 	url, prefix string
@@ -94,9 +93,8 @@ type lab struct {
 	opened      map[*fleet]struct{}
 }
 
-// stage is three processes over one database and keys of their own, and gates
-// for its loads, for its transactions before they commit and for its writes
-// after that.
+// stage holds three processes over one database and keys of their own, and gates for its loads, its
+// transactions before they commit and its writes after that.
 type stage struct {
 	db                     *DB
 	prefix                 string
@@ -130,7 +128,7 @@ func (l *lab) close() error {
 	return errors.Join(all...)
 }
 
-// gate stops the next few who pass.
+// gate stops the next few callers.
 type gate struct {
 	stop    chan struct{} // one for each who is to be stopped
 	stopped chan *held
@@ -149,7 +147,7 @@ func (g *gate) close(n int) {
 	}
 }
 
-// open lets all further ones pass.
+// open lets all further callers pass.
 func (g *gate) open() {
 	for len(g.stop) > 0 {
 		<-g.stop
@@ -210,7 +208,7 @@ func soon(ctx context.Context, from <-chan answer, a *answer) bool {
 	}
 }
 
-// wants complains unless a read brought this value.
+// wants returns an error unless a read returned this value.
 func (a answer) wants(value string) error {
 	if a.err != nil {
 		return fmt.Errorf("read row: %w", a.err)
@@ -228,7 +226,7 @@ func read(ctx context.Context, s Scheme) answer {
 
 const row = "row"
 
-// writeSettled writes and waits for what the scheme does later.
+// writeSettled writes and waits for the scheme's background work.
 func writeSettled(ctx context.Context, s Scheme) error {
 	if _, err := s.Write(ctx, row); err != nil {
 		return fmt.Errorf("write: %w", err)
@@ -236,9 +234,8 @@ func writeSettled(ctx context.Context, s Scheme) error {
 	return settle(ctx, s)
 }
 
-// heldRead is a stage with a read of P1 that has read version 1 and not yet
-// answered, and version 2 written by P2 meanwhile. A scheme whose read does
-// not load has no held read.
+// heldRead is a stage with a read of P1 that has read version 1 without returning it, and version 2
+// written by P2 meanwhile. A scheme whose read does not load has no held read.
 func (l *lab) heldRead(ctx context.Context, hold int) (s *stage, first *held, reading <-chan answer, err error) {
 	if s, err = l.stage(time.Minute); err != nil {
 		return nil, nil, nil, err
@@ -268,7 +265,7 @@ func staleStore(ctx context.Context, l *lab) error {
 	return read(ctx, s.p3).wants("2")
 }
 
-// rest waits for what the processes that took part still do.
+// rest waits for the background work of all processes.
 func (s *stage) rest(ctx context.Context) error {
 	return errors.Join(settle(ctx, s.p1), settle(ctx, s.p2))
 }
@@ -349,7 +346,7 @@ func cancelled(ctx context.Context, l *lab) error {
 	return seen(ctx, s.p2, "2")
 }
 
-// seen reads until it finds this value, for a moment.
+// seen reads until it gets this value, for a moment.
 func seen(ctx context.Context, s Scheme, value string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -407,7 +404,7 @@ func batch(ctx context.Context, l *lab) error {
 	return s.others(ctx, keys[1:])
 }
 
-// others complains if keys of a batch have to be loaded again.
+// others returns an error if keys of a batch are loaded again.
 func (s *stage) others(ctx context.Context, keys []string) error {
 	before := s.db.Loads()
 	for _, key := range keys {
@@ -459,8 +456,8 @@ func noLife(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// standing are the keys that are there before the row is read: those of another
-// row, and what a scheme keeps once for all of them.
+// standing returns the keys that exist before the row is read: those of another row, and shared
+// keys of a scheme.
 func (l *lab) standing(ctx context.Context, s *stage) (map[string]time.Duration, error) {
 	s.db.Put("another", "1")
 	if err := warm(ctx, s.p1, "another"); err != nil {

@@ -50,7 +50,7 @@ func (*aside) Close() error { return nil }
 
 // get, set, fill and drop are the building blocks of the schemes of this package.
 
-// get looks into Redis.
+// get reads the key from Redis.
 func (p Process) get(ctx context.Context, key string) (value string, ok bool, err error) {
 	value, err = p.Redis.Get(ctx, p.key(key)).Result()
 	if errors.Is(err, redis.Nil) {
@@ -69,7 +69,7 @@ func (p Process) set(ctx context.Context, r Row) error {
 	return nil
 }
 
-// fill loads a row and sets it, whatever happened in between.
+// fill loads a row and sets it, without a check for writes in between.
 func (p Process) fill(ctx context.Context, key string) (string, error) {
 	r, err := p.DB.Load(ctx, key)
 	if err != nil {

@@ -34,7 +34,7 @@ func variant(t *testing.T, name string) Variant {
 	panic("unreachable")
 }
 
-// seed is printed, and TANDIAN_TEST_SEED sets it.
+// The test logs its seed, and TANDIAN_TEST_SEED sets it.
 func seed(t *testing.T) uint64 {
 	s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64)
 	if err != nil {
@@ -90,8 +90,8 @@ func TestTandianShowsNoStaleRead(t *testing.T) {
 	}
 }
 
-// TestAnomaliesAreDetected names the failures of each scheme: more would
-// be a mistake of the harness, fewer too.
+// TestAnomaliesAreDetected names the failures of each scheme: additional ones are an error of the
+// harness, and so are missing ones.
 func TestAnomaliesAreDetected(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
@@ -140,7 +140,7 @@ func TestAnomaliesAreDetected(t *testing.T) {
 	}
 }
 
-// TestTandianRunsEveryScenario keeps "does not arise" from hiding a failure.
+// TestTandianRunsEveryScenario ensures that "does not arise" hides no failure.
 func TestTandianRunsEveryScenario(t *testing.T) {
 	t.Parallel()
 	url := testkit.Redis(t)
@@ -191,7 +191,7 @@ func TestLockWithoutOwnerAllowsTwoLoads(t *testing.T) {
 			second := s.loads.next(ctx, 10*time.Second)
 			first.release()
 			<-slow
-			// What the slow load set must not answer the third reader.
+			// The third reader must not get the value of the slow load.
 			if err := m.drop(ctx, row); err != nil {
 				t.Fatal(err)
 			}

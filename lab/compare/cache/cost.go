@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The readers of [Hit] and [Local].
+// Settings of [Hit] and [Local].
 const (
 	costReaders = 32
 	costBytes   = 500
@@ -44,7 +44,7 @@ func Local(ctx context.Context, vs []Variant, url, prefix string, turn time.Dura
 	return cost(ctx, vs, url, prefix, turn)
 }
 
-// rawGet reads what is there and nothing else.
+// rawGet is a plain GET.
 type rawGet struct{ aside }
 
 func (s *rawGet) Warm(ctx context.Context, key string) error {
@@ -111,11 +111,11 @@ func cost(ctx context.Context, vs []Variant, url, prefix string, turn time.Durat
 	return results, nil
 }
 
-// costKey is the key of one goroutine: with the same one for all, singleflight
-// would make one round trip for many hits, which no real traffic does.
+// costKey returns the key of one goroutine. With a common key, singleflight would make one round
+// trip for many hits, unlike real traffic.
 func costKey(reader int) string { return "row" + strconv.Itoa(reader) }
 
-// hitMany returns hits per second of so many goroutines.
+// hitMany returns hits per second of n goroutines.
 func hitMany(ctx context.Context, s Scheme, readers int, turn time.Duration) (float64, error) {
 	var all sync.WaitGroup
 	var hits atomic.Int64
@@ -136,8 +136,8 @@ func hitMany(ctx context.Context, s Scheme, readers int, turn time.Duration) (fl
 	return float64(hits.Load()) / time.Since(begin).Seconds(), errors.Join(failed...)
 }
 
-// allocations of one hit, by one goroutine. What others allocate meanwhile is
-// counted too, so the middle of several turns is taken.
+// allocations returns the allocations of one hit in one goroutine. It takes the median of several
+// turns, since it also counts those of other goroutines.
 func allocations(ctx context.Context, s Scheme) (count, size float64, err error) {
 	const turns, hits = 9, 500
 	var counts, sizes []float64

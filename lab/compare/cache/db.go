@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrAbsent says that there is no such row, or that a cache claims so.
+// ErrAbsent means that the row does not exist, or that a cache claims so.
 var ErrAbsent = errors.New("row not found")
 
 // Row is one state of a row. Its versions count up from 1.
@@ -21,19 +21,18 @@ type Row struct {
 	Value   string
 }
 
-// DB stands for the database that all processes share. A row has a lock, as in
-// PostgreSQL: two transactions that change it follow one another. What a real
-// one does over a network takes time here too: LoadTime passes between the
-// snapshot of a load and its answer, WriteTime inside of a transaction and once
-// more between the commit and its answer.
+// DB simulates the database that all processes share. A row has a lock, as in PostgreSQL: two
+// transactions that change it run one after the other. It simulates network time too: LoadTime
+// passes between the snapshot of a load and its result, and WriteTime inside a transaction and
+// again between the commit and its result.
 //
-// It is safe for concurrent use; its fields are set before the first call.
+// It is safe for concurrent use; set its fields before the first call.
 type DB struct {
 	LoadTime  func() time.Duration // nil for none
 	WriteTime func() time.Duration // nil for none
 
-	// Hooks of single interleavings; nil for none. An error of read or
-	// inside becomes the load's or the write's.
+	// Hooks for single interleavings; nil means none. An error of read or inside becomes the error
+	// of the load or write.
 	read    func(ctx context.Context) error // a load has its snapshot and has not answered
 	inside  func(ctx context.Context) error // a transaction is about to commit
 	decided func(ctx context.Context)       // a write has its version and its writer does not know yet
@@ -50,10 +49,10 @@ type rowState struct {
 	there bool
 }
 
-// NewDB makes an empty database.
+// NewDB returns an empty database.
 func NewDB() *DB { return &DB{rows: make(map[string]*rowState)} }
 
-// Put inserts a row or replaces it, with this value.
+// Put inserts or replaces a row.
 func (d *DB) Put(key, value string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +69,7 @@ func (d *DB) state(key string) *rowState {
 	return d.rows[key]
 }
 
-// Loads is how many keys were loaded so far.
+// Loads returns the number of keys loaded so far.
 func (d *DB) Loads() int64 { return d.loads.Load() }
 
 // Load reads one row, or returns [ErrAbsent].
@@ -108,8 +107,8 @@ func (d *DB) LoadMany(ctx context.Context, keys []string) (map[string]Row, error
 	return found, pass(ctx, d.LoadTime)
 }
 
-// Update gives a row its next version in a transaction. Inside, when the row is
-// locked and its new state not yet visible, runs during unless it is nil.
+// Update writes the next version of a row in a transaction. It calls during, unless it is nil,
+// while the row is locked and its new state is not visible.
 func (d *DB) Update(ctx context.Context, key string, during func(Row) error) (Row, error) {
 	d.mu.Lock()
 	s := d.state(key)
@@ -143,7 +142,7 @@ func (d *DB) transact(ctx context.Context, s *rowState, key string, during func(
 	return r, nil
 }
 
-// Reserve gives out the next version of a row that [DB.Apply] will write later.
+// Reserve returns the next version of a row, for a later [DB.Apply].
 func (d *DB) Reserve(ctx context.Context, key string) Row {
 	d.mu.Lock()
 	s := d.state(key)
@@ -153,7 +152,7 @@ func (d *DB) Reserve(ctx context.Context, key string) Row {
 	return r
 }
 
-// Apply writes a reserved state, unless a newer one is there.
+// Apply writes a reserved state, unless the row is newer.
 func (d *DB) Apply(ctx context.Context, r Row) error {
 	d.mu.Lock()
 	s := d.state(r.Key)
@@ -183,7 +182,7 @@ func (d *DB) tell(ctx context.Context) {
 	}
 }
 
-// pass lets the time of one answer pass.
+// pass waits for the duration of one response.
 func pass(ctx context.Context, spent func() time.Duration) error {
 	if spent == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// secondDelete is how long the field lets pass: "longer than a load takes". The
-// loads of [Race] take 3 ms at most.
+// secondDelete is the usual delay, "longer than a load takes". The loads of [Race] take 3 ms at
+// most.
 const secondDelete = 20 * time.Millisecond
 
 // doubleDelete is the delayed double delete: delete, write the row, and delete again a moment

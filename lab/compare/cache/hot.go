@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// The key of [Hot] and its readers.
+// Settings of [Hot].
 const (
 	hotInstances = 3
 	hotReaders   = 16 // of each instance
@@ -31,9 +31,9 @@ type HotResult struct {
 	P999     time.Duration
 }
 
-// Hot lets 48 readers in three processes read one key with a life of a second,
-// whose load takes 30 ms, and counts the loads of each expiry and the readers
-// that waited. The first load, of the empty cache, is not counted.
+// Hot runs 48 readers in three processes that read one key with a TTL of a second and a load of 30
+// ms. It counts the loads of each expiry and the readers that waited. The first load, of the empty
+// cache, does not count.
 func Hot(ctx context.Context, v Variant, url, prefix string, during time.Duration) (HotResult, error) {
 	db := NewDB()
 	db.Put("hot", "1")
@@ -59,7 +59,7 @@ func Hot(ctx context.Context, v Variant, url, prefix string, during time.Duratio
 	return hotResult(took, loads), err
 }
 
-// readAll returns how long each read took.
+// readAll returns the duration of each read.
 func readAll(ctx context.Context, schemes []Scheme, during time.Duration) ([]time.Duration, error) {
 	more, stop := period(ctx, during)
 	defer stop()

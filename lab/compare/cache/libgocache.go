@@ -11,16 +11,15 @@ import (
 	gostore "github.com/eko/gocache/store/redis/v4"
 )
 
-// gocacheLoadable is the loadable cache of eko/gocache v4.2.0 over its Redis
-// store: a goroutine sets what was loaded, some time later, in order of arrival.
+// gocacheLoadable is the loadable cache of eko/gocache v4.2.0 over its Redis store: a goroutine
+// sets loaded values some time later, in order of arrival.
 type gocacheLoadable struct {
 	Process
 	cache *gocache.LoadableCache[string]
 	store *markedStore
 }
 
-// markedStore tells when a mark comes to be set, which is after all that was
-// loaded before it.
+// markedStore detects when a mark is set, which is after all values that were loaded before it.
 type markedStore struct {
 	store.StoreInterface
 	marks sync.Map // key → chan struct{}

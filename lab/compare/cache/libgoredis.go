@@ -7,7 +7,7 @@ import (
 	goredis "github.com/go-redis/cache/v9"
 )
 
-// localRows bounds the local caches of libraries.
+// localRows limits the local caches of libraries.
 const localRows = 10_000
 
 // goRedisCache is go-redis/cache v9.0.0: cache-aside with singleflight, values

@@ -11,10 +11,9 @@ import (
 	"github.com/mgtv-tech/jetcache-go/stats"
 )
 
-// jetCache is mgtv-tech/jetcache-go v1.2.6: cache-aside with singleflight, "*"
-// for what is absent, and a local layer that other processes' writes do not
-// reach. It is built here with a newer bytedance/sonic than it asks for: its
-// own does not build with Go 1.26.
+// jetCache is mgtv-tech/jetcache-go v1.2.6: cache-aside with singleflight, "*" for absent rows, and
+// a local layer that writes of other processes do not invalidate. It is built with a newer
+// bytedance/sonic than it requires, which does not build with Go 1.26.
 type jetCache struct {
 	Process
 	cache jetcache.Cache

@@ -9,8 +9,8 @@ import (
 
 const otterAlone = "otter alone"
 
-// otterOnly is otter v2.4.0 with the database as its loader: what a local cache
-// is by itself. Of other processes' writes it hears nothing.
+// otterOnly is otter v2.4.0 with the database as its loader: a local cache alone. It does not see
+// writes of other processes.
 type otterOnly struct {
 	Process
 	cache *otter.Cache[string, string]

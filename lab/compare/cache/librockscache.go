@@ -83,7 +83,7 @@ func (s *rocksCache) Write(ctx context.Context, key string) (int64, error) {
 
 func (*rocksCache) Close() error { return nil }
 
-// values are the texts of rows.
+// values returns the values of rows.
 func values(rows iter.Seq2[string, Row]) map[string]string {
 	out := make(map[string]string)
 	for key, r := range rows {

@@ -10,9 +10,9 @@ import (
 
 const rueidisAsideName = "rueidisaside"
 
-// rueidisAside is redis/rueidis/rueidisaside v1.0.78: a placeholder with the
-// client's id is the lock, waiters are woken by Redis' client tracking, and
-// values are kept in the client until Redis says that they changed.
+// rueidisAside is redis/rueidis/rueidisaside v1.0.78: a placeholder with the client's id is the
+// lock, and Redis' client tracking wakes waiters. The client caches values until Redis invalidates
+// them.
 type rueidisAside struct {
 	Process
 	client rueidisaside.CacheAsideClient

@@ -2,11 +2,10 @@ package cache
 
 import "context"
 
-// deleteFirst is "cache first, database second" with a delete: it deletes and
-// then writes the row.
+// deleteFirst is "cache first, database second" with a delete: it deletes and then writes the row.
 //
-// Wrong: in between, every reader loads the old row and keeps it. Unlike in
-// cache-aside no slow load is needed for that, only a reader.
+// Wrong: in between, every reader loads and caches the old row. Unlike cache-aside, this needs only
+// a reader, not a slow load.
 type deleteFirst struct{ aside }
 
 func newDeleteFirst(p Process) (Scheme, error) {
@@ -21,12 +20,12 @@ func (s *deleteFirst) Write(ctx context.Context, key string) (int64, error) {
 	return r.Version, err
 }
 
-// setFirst is "cache first, database second" with an update: it sets the new
-// value and then writes the row.
+// setFirst is "cache first, database second" with an update: it sets the new value and then writes
+// the row.
 //
-// Wrong: readers see what is not committed and may never be (a rollback leaves
-// it there), loads put the old row back (A1), and two writers may set in one
-// order and commit in the other (A25).
+// Wrong: readers see a value that is not committed and may never be (a rollback leaves it there),
+// loads put the old row back (A1), and two writers may set in one order and commit in the other
+// (A25).
 type setFirst struct{ aside }
 
 func newSetFirst(p Process) (Scheme, error) {
@@ -41,10 +40,10 @@ func (s *setFirst) Write(ctx context.Context, key string) (int64, error) {
 	return r.Version, s.DB.Apply(ctx, r)
 }
 
-// deleteInside deletes after the UPDATE but before the COMMIT: the code says
-// "database first", the transaction around it makes it cache first (A14).
+// deleteInside deletes after the UPDATE but before the COMMIT: the code says "database first", the
+// transaction around it makes it cache first (A14).
 //
-// Wrong: until the commit, every reader loads the old row and keeps it.
+// Wrong: until the commit, every reader loads and caches the old row.
 type deleteInside struct{ aside }
 
 func newDeleteInside(p Process) (Scheme, error) {

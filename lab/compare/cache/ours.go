@@ -10,7 +10,7 @@ import (
 	kit "github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// This file is all that knows internal/kit/cache.
+// Only this file uses internal/kit/cache.
 
 const oursName = "Tandian"
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// The random reads and writes of [Race].
+// Settings of [Race].
 const (
 	raceInstances = 3
 	raceReaders   = 8 // of each instance
@@ -37,10 +37,9 @@ type RaceResult struct {
 	FirstError           error
 }
 
-// Race lets three processes of a variant read and write 16 rows at random for
-// some time. A read is stale if it returns a version lower than one whose write
-// had returned before the read began. The seed decides the choices, not how the
-// goroutines are interleaved.
+// Race runs three processes of a variant that read and write 16 rows at random. A read is stale if
+// it returns a version lower than one whose write had returned before the read began. The seed
+// determines the choices, but not the interleaving of goroutines.
 func Race(ctx context.Context, v Variant, url, prefix string, during time.Duration, seed uint64) (RaceResult, error) {
 	db := NewDB()
 	db.LoadTime = func() time.Duration { return rand.N(raceTime) }
@@ -74,7 +73,7 @@ type race struct {
 	first                                      atomic.Pointer[error]
 }
 
-// history is when the writes of one key returned.
+// history holds the times at which the writes of one key returned.
 type history struct {
 	floor atomic.Int64 // newest version whose write returned
 	mu    sync.Mutex
@@ -106,9 +105,8 @@ func (r *race) run(ctx context.Context, schemes []Scheme, during time.Duration, 
 	all.Wait()
 }
 
-// period is a ctx that ends after some time. It decides when to begin nothing
-// more; what was begun has the time that it needs, since a deadline of its own
-// would be seen as a failure of Redis.
+// period is a ctx that ends after some time and only decides when to stop beginning operations. A
+// deadline for running ones would look like a failure of Redis.
 func period(ctx context.Context, during time.Duration) (more context.Context, stop func()) {
 	return context.WithTimeout(ctx, during)
 }
@@ -179,7 +177,7 @@ func (h *history) add(version int64, at time.Duration) {
 	}
 }
 
-// firstAfter is when the first write of a newer version than this returned.
+// firstAfter returns when the first write of a newer version returned.
 func (h *history) firstAfter(version int64) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

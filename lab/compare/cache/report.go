@@ -27,8 +27,8 @@ type Plan struct {
 // Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"anomalies", "stale", "hot", "hit", "local"} }
 
-// Report measures what the plan says and writes a table of each question to
-// out. Its keys have a random prefix and are removed afterwards.
+// Report runs the planned measurements and writes a table of each to out. Its keys have a random
+// prefix; it removes them afterwards.
 func Report(ctx context.Context, p Plan, out io.Writer) error {
 	rdb, err := client(p.URL)
 	if err != nil {
@@ -56,8 +56,7 @@ func Report(ctx context.Context, p Plan, out io.Writer) error {
 	return nil
 }
 
-// sweep removes what a run left. What it misses has a life, but for the marks
-// of schemes that give none.
+// sweep removes the keys of a run. Missed keys expire, except marks of schemes without a TTL.
 func sweep(ctx context.Context, rdb *redis.Client, prefix string) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -67,9 +66,8 @@ func sweep(ctx context.Context, rdb *redis.Client, prefix string) {
 	}
 }
 
-// Hush keeps libraries from writing to stderr by themselves, for instance that a
-// life is too short for them. It changes them for the whole process: only a main
-// function calls it, first.
+// Hush stops libraries from writing to stderr, for example that a TTL is too short for them. It
+// changes the whole process: call it first in a main function.
 func Hush() {
 	log.SetOutput(io.Discard)
 	redis.SetLogger(hushed{})
@@ -93,7 +91,7 @@ func (r *report) space() string {
 	return fmt.Sprintf("%s%d:", r.prefix, r.used)
 }
 
-// variants are those of one table.
+// variants returns the variants of one table.
 func (r *report) variants(belongs func(Variant) bool) []Variant {
 	return slices.DeleteFunc(Variants(), func(v Variant) bool {
 		return !belongs(v) || !strings.Contains(v.Name, r.Scheme)
@@ -102,7 +100,7 @@ func (r *report) variants(belongs func(Variant) bool) []Variant {
 
 func shared(v Variant) bool { return !v.Local }
 
-// table prints a heading and rows, columns aligned.
+// table prints a heading and rows with aligned columns.
 func (r *report) table(heading, columns string, rows func(row func(cells ...any)) error) error {
 	_, _ = fmt.Fprintf(r.out, "%s\n\n", heading)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -152,10 +150,10 @@ func (r *report) anomalies(ctx context.Context) error {
 	return err
 }
 
-// rounds is how often the variants of a table take turns.
+// rounds is the number of turns of each variant of a table.
 const rounds = 2
 
-// stale gives each variant its time in two turns.
+// stale runs each variant in two turns.
 func (r *report) stale(ctx context.Context) error {
 	heading := fmt.Sprintf("Stale reads: %d processes of %d readers and %d writer, %d rows, load and commit 0 to %v, %v each, seed %d",
 		raceInstances, raceReaders, raceWriters, raceKeys, raceTime, r.During, r.Seed)
@@ -221,12 +219,12 @@ func (r *report) hot(ctx context.Context) error {
 	})
 }
 
-// turn is how long a variant reads in each round of the tables of costs.
+// turn is the duration of a variant's turn in each round of the cost tables.
 const turn = 50 * time.Millisecond
 
 func (r *report) hit(ctx context.Context) error {
 	vs := r.variants(func(v Variant) bool { return shared(v) && v.Name != rueidisAsideName })
-	// What only differs in its writes reads the same.
+	// Variants that differ only in writes read in the same way.
 	vs = slices.DeleteFunc(vs, func(v Variant) bool {
 		return slices.ContainsFunc(schemes(), func(s Variant) bool { return s.Name == v.Name }) && v.Name != "cache-aside" &&
 			!strings.HasPrefix(v.Name, "pure") && !strings.HasPrefix(v.Name, "set under")
@@ -240,7 +238,7 @@ func (r *report) hit(ctx context.Context) error {
 }
 
 func (r *report) local(ctx context.Context) error {
-	// rueidisaside keeps what it read until Redis says that it changed.
+	// rueidisaside caches rows locally until Redis invalidates them.
 	vs := r.variants(func(v Variant) bool { return v.Local && v.Name != otterAlone || v.Name == rueidisAsideName })
 	otter := Variant{Name: otterAlone, Single: true, Local: true, New: newOtter}
 	got, err := Local(ctx, append([]Variant{otter}, vs...), r.URL, r.space(), turn)

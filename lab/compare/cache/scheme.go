@@ -11,21 +11,20 @@ import (
 	"github.com/tandian-dev/tandian/lab/compare/clients"
 )
 
-// Scheme is one process of one way to cache rows. Its methods may run at once.
+// Scheme is one process of one way to cache rows. Its methods are safe for concurrent use.
 type Scheme interface {
 	// Read returns the row's value through the cache, or [ErrAbsent].
 	Read(ctx context.Context, key string) (string, error)
-	// Write gives the row its next version, which it returns, and tells the
-	// cache in the scheme's way. What a caller may expect of reads that begin
-	// after it returned is the question of this package.
+	// Write writes the next version of the row and returns it, and updates the cache in the
+	// scheme's way. This package measures what reads that begin after Write returns may see.
 	Write(ctx context.Context, key string) (int64, error)
-	// Close ends the process and waits for what it does in the background.
+	// Close ends the process and waits for its background work.
 	Close() error
 }
 
 // Batch is a Scheme that reads many rows at once.
 type Batch interface {
-	// ReadMany returns the values of the rows that there are.
+	// ReadMany returns the values of the existing rows.
 	ReadMany(ctx context.Context, keys []string) (map[string]string, error)
 }
 
@@ -34,19 +33,19 @@ type Warmer interface {
 	Warm(ctx context.Context, key string) error
 }
 
-// Settler is a Scheme that does things after Read or Write returned.
+// Settler is a Scheme with background work after Read or Write.
 type Settler interface {
-	// Settle waits until they are done.
+	// Settle waits until it is done.
 	Settle(ctx context.Context) error
 }
 
 // Variant is a scheme or a library with its settings.
 type Variant struct {
 	Name string
-	// Single says that the cache is in the memory of one process only, so
-	// that a second process has nothing to do with it.
+	// Single means that the cache is in the memory of one process, so that a second process does
+	// not use it.
 	Single bool
-	// Local is of the L1 comparison only.
+	// Local means that the variant is part of the L1 comparison only.
 	Local bool
 	New   func(p Process) (Scheme, error)
 }
@@ -66,12 +65,12 @@ type Process struct {
 
 func (p Process) key(k string) string { return p.Prefix + k }
 
-// Variants are all that are compared, ours last.
+// Variants returns all compared variants, Tandian's last.
 func Variants() []Variant {
 	return append(append(schemes(), libraries()...), ours()...)
 }
 
-// schemes are those of our own writing, as the field teaches them.
+// schemes returns the schemes of this package, as they are commonly taught.
 func schemes() []Variant {
 	return []Variant{
 		{Name: "cache-aside", New: newAside(false)},
@@ -118,14 +117,14 @@ func client(url string) (*redis.Client, error) {
 	return redis.NewClient(o), nil
 }
 
-// fleet is a number of processes of one variant.
+// fleet holds the processes of one variant.
 type fleet struct {
 	schemes []Scheme
 	rdbs    []*redis.Client
 }
 
-// start opens n processes; of a variant without Redis it is the same one n
-// times. p has what they share.
+// start opens n processes; of a variant without Redis it opens one and uses it n times. p holds
+// their common dependencies.
 func start(v Variant, url string, n int, p Process) (*fleet, error) {
 	f := new(fleet)
 	for i := range n {
@@ -162,7 +161,7 @@ func (f *fleet) close(v Variant) error {
 	return errors.Join(all...)
 }
 
-// warm puts a row into the cache, in the way that the scheme has.
+// warm puts a row into the cache, in the scheme's way.
 func warm(ctx context.Context, s Scheme, key string) error {
 	if w, ok := s.(Warmer); ok {
 		return w.Warm(ctx, key)

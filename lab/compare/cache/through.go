@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// through is write-through: the application talks to the cache only, which
-// writes the row and its own copy, one writer of a key at a time.
+// through is write-through: the application talks to the cache only, which writes the row and its
+// own copy, one writer of a key at a time.
 //
-// Right: no miss after a write, and within one process no order is lost. Wrong:
-// over several processes nothing orders the copies (A25), and a load from
-// before the write may set last (A1).
+// Right: no miss after a write, and one process preserves the order of writes. Wrong: over several
+// processes nothing orders the copies (A25), and a load from before the write may set last (A1).
 type through struct {
 	aside
 	keys sync.Map // key → *sync.Mutex
@@ -33,7 +32,7 @@ func (s *through) Write(ctx context.Context, key string) (int64, error) {
 	return r.Version, s.set(ctx, r)
 }
 
-// flushEvery is how long write-behind gathers.
+// flushEvery is the time for which write-behind collects writes.
 const flushEvery = 10 * time.Millisecond
 
 // behind is write-behind (write-back): the cache takes the write, and the row follows a moment

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Redis are the options of a client that waits for so long, and tries once. The error
-// does not show the URL, which may have a password.
+// Redis returns the options of a client with the given time-out and without retries. The error does
+// not contain the URL, which may have a password.
 func Redis(url string, patience time.Duration) (*redis.Options, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -27,8 +27,8 @@ func Redis(url string, patience time.Duration) (*redis.Options, error) {
 	return o, nil
 }
 
-// Postgres is the configuration of sessions in a schema, which need not be there yet.
-// The error does not show the DSN, which may have a password.
+// Postgres returns the configuration of sessions in a schema, which need not exist yet. The error
+// does not contain the DSN, which may have a password.
 func Postgres(dsn, schema string, patience time.Duration) (pq.Config, error) {
 	config, err := pq.NewConfig(dsn)
 	if err != nil {
@@ -42,7 +42,7 @@ func Postgres(dsn, schema string, patience time.Duration) (pq.Config, error) {
 	return config, nil
 }
 
-// Each does something to each key of a server that begins with a prefix.
+// Each calls a function for each key of a server with a prefix.
 func Each(ctx context.Context, rdb *redis.Client, prefix string, do func(key string) error) error {
 	it := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for it.Next(ctx) {

@@ -34,8 +34,8 @@ const (
 	stallRoom  = 4 << 10 // bytes that the kernel buffers for a socket that never reads, about
 )
 
-// serveCrowd is the process that holds all sockets. One goroutine waits for all of them
-// and reads: the least that a client can cost.
+// serveCrowd runs the process that holds all sockets. One goroutine polls and reads all of them,
+// for the lowest cost of a client.
 func serveCrowd(ctx context.Context, in io.Reader, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "td")
 	if err != nil {
@@ -51,7 +51,7 @@ func serveCrowd(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// A crowd is all subscribers of one server.
+// A crowd holds all subscribers of one server.
 type crowd struct {
 	epoll  int
 	socket string
@@ -142,7 +142,7 @@ func (c *crowd) answer(ctx context.Context, q crowdQuestion) crowdAnswer {
 	return a
 }
 
-// lacking counts the subscribers who have an item and not one before it.
+// lacking counts the subscribers that have an item and lack one before it.
 func (c *crowd) lacking() (n int) {
 	for _, s := range c.sockets {
 		if s.ahead != 0 {
@@ -169,7 +169,7 @@ func (c *crowd) until(ctx context.Context, is func() bool) error {
 	}
 }
 
-// connect has subscribers begin, some at a time, and waits for all of them.
+// connect connects subscribers, a few at a time, and waits for all of them.
 func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err error) {
 	addr, err := netip.ParseAddrPort(w.Addr)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err err
 	}
 }
 
-// begin dials once not too many are beginning.
+// begin dials once the number of pending connections is below the limit.
 func (c *crowd) begin(ctx context.Context, s *socket, addr netip.AddrPort) (port int, err error) {
 	if err := c.until(ctx, func() bool { return c.beginning < handshakes }); err != nil {
 		return 0, err
@@ -218,7 +218,7 @@ func (c *crowd) begin(ctx context.Context, s *socket, addr netip.AddrPort) (port
 	return c.dial(s, addr)
 }
 
-// dial connects and begins with the first step.
+// dial connects and sends the first step.
 func (c *crowd) dial(s *socket, addr netip.AddrPort) (port int, err error) {
 	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return 0, fmt.Errorf("make a socket: %w", err)
@@ -256,7 +256,7 @@ func (c *crowd) dial(s *socket, addr netip.AddrPort) (port int, err error) {
 	return port, s.write(s.steps[0].send)
 }
 
-// write writes what is small enough for any buffer.
+// write writes a message that fits any buffer.
 func (s *socket) write(b []byte) error {
 	if n, err := unix.Write(s.fd, b); err != nil || n < len(b) {
 		return fmt.Errorf("write %d of %d bytes: %w", n, len(b), err)
@@ -264,7 +264,7 @@ func (s *socket) write(b []byte) error {
 	return nil
 }
 
-// disconnect ends all connections, and forgets why one of them failed.
+// disconnect closes all connections, and clears the error of the crowd.
 func (c *crowd) disconnect() {
 	for _, s := range c.sockets {
 		_ = unix.Close(s.fd)
@@ -273,7 +273,7 @@ func (c *crowd) disconnect() {
 	c.beginning, c.reading, c.again, c.failed = 0, 0, nil, nil
 }
 
-// loop reads whatever comes, until the process ends.
+// loop reads all sockets until the process ends.
 func (c *crowd) loop() {
 	events, buffer := make([]unix.EpollEvent, 1024), make([]byte, readBuffer)
 	for {
@@ -303,8 +303,8 @@ func (c *crowd) loop() {
 	}
 }
 
-// drop ends a connection that has failed, which fails all, but for one that is asked to
-// come again before it is subscribed.
+// drop closes a failed connection, which fails the whole crowd. The exception is a connection that
+// the server asks to retry before it is subscribed.
 func (c *crowd) drop(s *socket, err error) {
 	closed, ok := errors.AsType[closedError](err)
 	switch {
@@ -372,7 +372,7 @@ func (c *crowd) read(s *socket, buffer []byte) error {
 	return nil
 }
 
-// upgraded reads the answer to the upgrade and returns what is behind it.
+// upgraded reads the response to the upgrade and returns the bytes after it.
 func (c *crowd) upgraded(s *socket, b []byte) ([]byte, error) {
 	end := bytes.Index(b, []byte(s.steps[0].expect))
 	if end < 0 {
@@ -384,7 +384,7 @@ func (c *crowd) upgraded(s *socket, b []byte) ([]byte, error) {
 	return b[end+len(s.steps[0].expect):], c.step(s)
 }
 
-// step goes on with the next step, or has a socket read, or not, if there is none.
+// step runs the next step, or starts or stops reading if there is none.
 func (c *crowd) step(s *socket) error {
 	s.done++
 	if s.done < len(s.steps) {
@@ -398,12 +398,12 @@ func (c *crowd) step(s *socket) error {
 	return unix.EpollCtl(c.epoll, unix.EPOLL_CTL_DEL, s.fd, nil)
 }
 
-// A closedError is the code by which a server ended a connection.
+// A closedError is the code with which a server closed a connection.
 type closedError uint16
 
 func (e closedError) Error() string { return fmt.Sprintf("server closed with code %d", uint16(e)) }
 
-// take takes a frame that came at a moment.
+// take handles a frame that arrived at a given time.
 func (c *crowd) take(s *socket, f frame, now time.Time) error {
 	switch f.op {
 	case opPing:

@@ -13,7 +13,7 @@ const (
 	opPong  = 10
 )
 
-// A frame is a whole message of a server: none of those here sends a message in parts.
+// A frame is a whole message of a server: none of those here fragments a message.
 type frame struct {
 	op      byte
 	payload []byte
@@ -24,8 +24,8 @@ var (
 	errMasked = errors.New("masked frame from a server")
 )
 
-// nextFrame reads the frame that b begins with, and returns what is behind it. ok is
-// false while the frame is not whole.
+// nextFrame reads the frame at the beginning of b, and returns the bytes after it. ok is false if
+// the frame is incomplete.
 func nextFrame(b []byte) (f frame, rest []byte, ok bool, err error) {
 	if len(b) < 2 {
 		return frame{}, b, false, nil
@@ -56,7 +56,7 @@ func nextFrame(b []byte) (f frame, rest []byte, ok bool, err error) {
 	return frame{b[0] & 0x0f, b[header:end]}, b[end:], true, nil
 }
 
-// clientFrame is a frame of a client, masked with a key that changes nothing.
+// clientFrame returns a frame of a client, masked with a key that changes nothing.
 func clientFrame(op byte, payload string) []byte {
 	b := []byte{0x80 | op}
 	switch n := len(payload); {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// serverFrame is a frame as a server writes it.
+// serverFrame returns a frame as a server writes it.
 func serverFrame(payload []byte) []byte {
 	b := []byte{0x80 | opText}
 	switch n := len(payload); {

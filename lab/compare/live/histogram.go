@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// fine is how many buckets lie between a power of two and the next one: a time is known
-// to 1/fine of itself.
+// fine is the number of buckets between a power of two and the next one: the resolution of a time
+// is 1/fine of itself.
 const fine = 64
 
 // A histogram counts times.
@@ -15,7 +15,7 @@ type histogram struct {
 	buckets [64 * fine]int64
 }
 
-// add counts one.
+// add counts one time.
 func (h *histogram) add(d time.Duration) {
 	h.n++
 	h.buckets[bucket(d)]++
@@ -30,8 +30,8 @@ func bucket(d time.Duration) int {
 	return power*fine + int(v>>power)
 }
 
-// percentile is the time that no more than 100-p % of those counted are above, to the
-// middle of its bucket.
+// percentile returns a time that at most 100-p % of the counted times exceed, as the middle of its
+// bucket.
 func (h *histogram) percentile(p float64) time.Duration {
 	rank := int64(p / 100 * float64(h.n-1))
 	for i, n := range h.buckets {

@@ -22,8 +22,8 @@ func item(title, content string) ([]byte, error) {
 
 var mark = []byte(livebench.Mark) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// nextItem finds the first item in a message and returns what is behind it. ok is false
-// if there is none.
+// nextItem finds the first item in a message and returns the bytes after it. ok is false if there
+// is none.
 func nextItem(b []byte) (n int64, at time.Duration, rest []byte, ok bool) {
 	i := bytes.Index(b, mark)
 	if i < 0 {

@@ -14,11 +14,10 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// oursName is Tandian.
+// oursName names Tandian in the tables.
 const oursName = "ours"
 
-// The processors of a run that is pinned: one for the server that is measured, and one
-// for all else.
+// The processors of a pinned run: one for the measured server, and one for everything else.
 const (
 	serverCPU = 0
 	restCPU   = 1
@@ -29,7 +28,7 @@ type (
 	people = subprocess.Process[crowdQuestion, crowdAnswer]
 )
 
-// A contender is who takes part: its author, who stays for the whole run.
+// A contender is a participant, with an author that runs for the whole measurement.
 type contender struct {
 	name string
 	protocol
@@ -41,7 +40,7 @@ type contender struct {
 	tokens    map[int][]string // of people, by how many they follow
 }
 
-// lab is where all take turns.
+// lab runs all contenders in turns.
 type lab struct {
 	Plan
 	crowd      *people
@@ -50,7 +49,7 @@ type lab struct {
 	contenders []*contender
 }
 
-// open starts the crowd and all authors, which close ends.
+// open starts the crowd and all authors. close ends them.
 func (p Plan) open(ctx context.Context) (*lab, error) {
 	l := &lab{Plan: p}
 	var err error
@@ -89,14 +88,14 @@ func (p Plan) open(ctx context.Context) (*lab, error) {
 	return l, nil
 }
 
-// process is this program as one of its processes.
+// process returns a command that runs this program as one of its processes.
 func (p Plan) process(is string) *exec.Cmd {
 	cmd := exec.Command(p.Self) //nolint:noctx // close ends it
 	cmd.Env = append(os.Environ(), processEnv+"="+is)
 	return cmd
 }
 
-// commits is the socket at which Tandian's author commits notes for others.
+// commits is the socket on which Tandian's author commits notes of other processes.
 func (l *lab) commits() string { return filepath.Join(l.dir, "commits.sock") }
 
 func (c *contender) start(cmd *exec.Cmd, role livebench.Role, setting livebench.Setting) (*node, error) {
@@ -126,9 +125,9 @@ func (l *lab) close() {
 	}
 }
 
-// startCommitters gives each contender an author who has Tandian's author commit a note
-// before each item. endCommitters ends them: an instance of centrifuge's talks to the
-// others, and is to disturb no other table.
+// startCommitters gives each contender an author that commits a note through Tandian's author
+// before each item. endCommitters ends them: an instance of centrifuge talks to the others, and
+// would disturb the other tables.
 func (l *lab) startCommitters(ctx context.Context) error {
 	if _, err := askNode(ctx, l.contenders[0].author, livebench.Question{}); err != nil { // it listens now
 		return fmt.Errorf("%s: %w", oursName, err)
@@ -154,7 +153,7 @@ func (l *lab) endCommitters() {
 	}
 }
 
-// ask asks the crowd.
+// ask sends a question to the crowd.
 func (l *lab) ask(ctx context.Context, q crowdQuestion) (crowdAnswer, error) {
 	a, err := call(ctx, l.crowd, q)
 	if err == nil && a.Err != "" {
@@ -166,7 +165,7 @@ func (l *lab) ask(ctx context.Context, q crowdQuestion) (crowdAnswer, error) {
 	return a, nil
 }
 
-// askNode asks a server or an author.
+// askNode sends a question to a server or an author.
 func askNode(ctx context.Context, n *node, q livebench.Question) (livebench.Answer, error) {
 	a, err := call(ctx, n, q)
 	if err == nil && a.Err != "" {
@@ -196,7 +195,7 @@ func (c *contender) people(ctx context.Context, n, follows int) ([]string, error
 	return c.tokens[follows][:n], nil
 }
 
-// A stand is a contender whose turn it is: its server.
+// A stand is a contender with a running server.
 type stand struct {
 	*lab
 	*contender
@@ -204,7 +203,7 @@ type stand struct {
 	addr   string
 }
 
-// turn starts the server of a contender, has it do something, and ends it.
+// turn starts the server of a contender, calls a function with it, and ends it.
 func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *stand) error) error {
 	s := &stand{lab: l, contender: c}
 	start := func() (err error) {
@@ -236,7 +235,7 @@ func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *
 	return nil
 }
 
-// connect adds subscribers, who follow so many.
+// connect adds subscribers with the given number of follows each.
 func (s *stand) connect(ctx context.Context, n, follows int) error {
 	tokens, err := s.people(ctx, n, follows)
 	if err != nil {
@@ -246,7 +245,7 @@ func (s *stand) connect(ctx context.Context, n, follows int) error {
 	return err
 }
 
-// publish has the author of the table publish, and waits until all have it.
+// publish publishes through the author of the table, and waits until all items are delivered.
 func (s *stand) publish(ctx context.Context, p livebench.Publishing) error {
 	p.First, p.Received = s.next, s.received
 	a, err := askNode(ctx, cmp.Or(s.committer, s.author), livebench.Question{Publish: &p})
@@ -259,7 +258,7 @@ func (s *stand) publish(ctx context.Context, p livebench.Publishing) error {
 	return err
 }
 
-// A Load is how a server did under one.
+// A Load holds the figures of a server under one load.
 type Load struct {
 	Rate     float64       // deliveries a second
 	CPU      time.Duration // of the server, for a delivery
@@ -267,7 +266,7 @@ type Load struct {
 	Crowd    time.Duration // CPU of the subscribers, for a delivery
 }
 
-// load measures one load, behind a short one that warms what it uses.
+// load measures one load, after a short one for warming up.
 func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) {
 	warm := p
 	warm.For = max(p.For/10, 2*p.Every)
@@ -296,7 +295,7 @@ func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) 
 	return loadOf(a, after.CPU-before.CPU, a.CPU-idle.CPU)
 }
 
-// errWrong is that a subscriber did not get what was published, once and in order.
+// errWrong means that a subscriber did not get the published items once and in order.
 var errWrong = errors.New("subscribers missed items or received them twice")
 
 // loadOf returns the observations of the subscribers and the cost.
@@ -311,6 +310,6 @@ func loadOf(a crowdAnswer, server, crowd time.Duration) (Load, error) {
 	return Load{float64(a.Items) / a.Last.Sub(a.Since).Seconds(), server / n, a.P50, a.P99, crowd / n}, nil
 }
 
-// StayApart keeps this process, and all that it starts but the servers that are measured,
-// off their processor.
+// StayApart keeps this process, and all processes that it starts except the measured servers, off
+// their processor.
 func StayApart() error { return stayOn(restCPU) }

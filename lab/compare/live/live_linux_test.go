@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// plan is one on a Redis of its own, with this test as its processes.
+// plan returns a plan on a Redis of its own, with this test binary as its processes.
 func plan(t *testing.T) Plan {
 	t.Helper()
-	// The one that the tests use need not be on PATH.
+	// The Redis of the tests need not be on PATH.
 	if program := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); program != "" && !strings.HasPrefix(os.Getenv("PATH"), filepath.Dir(program)) {
 		t.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
@@ -120,7 +120,7 @@ func TestCrowdDetectsMissedAndRepeatedItems(t *testing.T) {
 	}
 }
 
-// The test stands for Tandian's author.
+// The test plays Tandian's author.
 func TestItemsAreCommittedOnceBeforePublication(t *testing.T) {
 	l, err := plan(t).open(t.Context())
 	if err != nil {
@@ -178,7 +178,7 @@ func TestItemsAreCommittedOnceBeforePublication(t *testing.T) {
 	}
 }
 
-// A server that refuses ends the measurement with what it says.
+// A server that refuses ends the measurement with its message.
 func TestAServerThatRefusesFailsTheRun(t *testing.T) {
 	l, err := plan(t).open(t.Context())
 	if err != nil {
@@ -195,8 +195,8 @@ func TestAServerThatRefusesFailsTheRun(t *testing.T) {
 	}
 }
 
-// An author may publish before the crowd has taken its connection in, and all may have that
-// item by then.
+// An author may publish before the crowd has accepted its connection, and all may have that item by
+// then.
 func TestLateListenersGetReceivedItems(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)

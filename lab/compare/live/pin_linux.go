@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stayOn keeps this process, and the processes that it starts, on one processor.
+// stayOn pins this process, and the processes that it starts, to one processor.
 func stayOn(cpu int) error {
 	for range 2 { // a thread that was begun meanwhile by one that was not kept yet
 		threads, err := os.ReadDir("/proc/self/task")
@@ -29,7 +29,7 @@ func stayOn(cpu int) error {
 	return nil
 }
 
-// startOn calls what starts a process, which then is on one processor alone.
+// startOn calls a function that starts a process, which then runs on one processor only.
 func startOn(cpu int, start func() error) error {
 	runtime.LockOSThread() // a process begins where the thread may be that starts it
 	defer runtime.UnlockOSThread()

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// processEnv says that this program is a process of the comparison: the crowd, or the
-// server or the author of a contender.
+// processEnv is set if this program is a process of the comparison: the crowd, or the server or the
+// author of a contender.
 const processEnv = "BENCH_LIVE_PROCESS"
 
 const (
@@ -22,13 +22,13 @@ const (
 	isContender = "contender"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience limits any operation on a busy machine.
 const patience = 30 * time.Second
 
-// IsProcess reports whether this program is to be [Process] and nothing else.
+// IsProcess reports whether this program must run [Process] only.
 func IsProcess() bool { return os.Getenv(processEnv) != "" }
 
-// Process is such a process. It returns when in ends.
+// Process runs a process of the comparison. It returns when in ends.
 func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 	if os.Getenv(processEnv) == isCrowd {
 		return serveCrowd(ctx, in, out)

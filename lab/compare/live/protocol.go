@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// A protocol is how a subscriber speaks with a server.
+// A protocol is the protocol between a subscriber and a server.
 type protocol string
 
 const (
@@ -16,14 +16,14 @@ const (
 	centrifugo protocol = "centrifuge"
 )
 
-// A step of a subscriber: what it sends, and what an answer holds that lets it go on.
+// A step of a subscriber: a message to send, and the text of the response that completes it.
 type step struct {
 	send   []byte
 	expect string
 }
 
-// subscribed are the steps until nothing is missed any more. token is that of a user, ""
-// where there are none.
+// subscribed returns the steps until the subscription is active. token is that of a user, "" if the
+// server has no users.
 func (p protocol) subscribed(addr, token string, i int) []step {
 	path, headers := "/graphql", "Sec-WebSocket-Protocol: graphql-transport-ws\r\n"
 	if p == centrifugo {
@@ -50,7 +50,7 @@ func (p protocol) subscribed(addr, token string, i int) []step {
 	}
 }
 
-// pong is the answer to a message without an item; nil if it wants none.
+// pong returns the reply to a message without an item; nil if there is none.
 func (p protocol) pong(message []byte) (answer []byte, err error) {
 	text := string(message)
 	switch {

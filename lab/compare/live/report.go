@@ -28,8 +28,8 @@ type Plan struct {
 // Tables returns the names of the tables of [Report]. The table committed needs Tandian.
 func Tables() []string { return []string{"fanout", "committed", "rate", "memory", "stalled"} }
 
-// Report measures what the plan says and writes a table of each question to out. An item
-// that a subscriber missed or got twice is an error.
+// Report runs the planned measurements and writes a table of each to out. It returns an error if a
+// subscriber missed an item or received it twice.
 func Report(ctx context.Context, p Plan, out io.Writer) error {
 	l, err := p.open(ctx)
 	if err != nil {
@@ -56,14 +56,14 @@ type report struct {
 	goals [][]string
 }
 
-// What Tandian is to reach, on any machine; the rest are ratios of one run.
+// Absolute goals of Tandian, on any machine; the other goals are ratios of one run.
 const (
 	perGiB      = 80_000 // connections that wait
 	perFollower = 5.0    // additional KB of a user with many follows
 	goneWithin  = 10.0   // seconds, who never reads, from when nothing more could be written to it
 )
 
-// atLeast and atMost note how a goal is met; nothing where Tandian takes no part.
+// atLeast and atMost record the result of a goal, if Tandian takes part.
 func (r *report) atLeast(what string, is, goal float64) {
 	r.goal(what, is, "≥", goal, is >= goal)
 }
@@ -83,7 +83,7 @@ func (r *report) goal(what string, is float64, sign string, goal float64, met bo
 	r.goals = append(r.goals, []string{what, fmt.Sprintf("%.2f", is), fmt.Sprintf("%s %g", sign, goal), verdict})
 }
 
-// table prints a heading and rows, columns aligned.
+// table prints a heading and rows with aligned columns.
 func (r *report) table(heading, columns string, rows [][]string) {
 	_, _ = fmt.Fprintf(r.out, "%s\n\n", heading)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -259,7 +259,7 @@ func (r *report) stalled(ctx context.Context) error {
 	return nil
 }
 
-// A figure is one of each round, by contender.
+// A figure returns a value of each round, by contender.
 type figure map[string][]float64
 
 func column[F any](all series[F], of func(F) float64) figure {
@@ -272,15 +272,15 @@ func column[F any](all series[F], of func(F) float64) figure {
 	return c
 }
 
-// cell is the median of a contender, and the least and the most.
+// cell prints the median of a contender, with its minimum and maximum.
 func (c figure) cell(name, format string) string {
 	return spread(c[name], format)
 }
 
-// ratio is how it is to centrifuge's.
+// ratio prints the ratio to centrifuge.
 func (c figure) ratio(name string) string { return spread(c.ratios(name, centrifugeName), "%.2f") }
 
-// ratios are those of two contenders, round by round.
+// ratios returns the ratios of two contenders, round by round.
 func (c figure) ratios(name, base string) []float64 {
 	var ratios []float64
 	for i := range min(len(c[base]), len(c[name])) {
@@ -300,7 +300,7 @@ func spread(values []float64, format string) string {
 	return fmt.Sprintf("%s ("+format+"–"+format+")", median, slices.Min(values), slices.Max(values))
 }
 
-// middle is the median; of no values it is not a number.
+// middle returns the median; NaN if there are no values.
 func middle(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -136,7 +136,7 @@ func TestConnectionStatesAreReadFromTheKernel(t *testing.T) {
 	}
 }
 
-// Whose notes should be committed?
+// There is no Tandian to commit notes.
 func TestTableCommittedNeedsTandian(t *testing.T) {
 	var out, progress strings.Builder
 	r := &report{lab: &lab{Plan: Plan{Subscribers: []int{20}, Progress: &progress}}, out: &out}

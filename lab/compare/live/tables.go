@@ -22,10 +22,10 @@ const (
 	eachLook   = 50 * time.Millisecond
 )
 
-// inFlight are the loads of the tables fanout and committed.
+// inFlight returns the loads of the tables fanout and committed.
 func inFlight() []int { return []int{1, 4, 16} }
 
-// rounds has all contenders take turns so many times, each time in another order.
+// rounds runs all contenders in turns, in another order in each round.
 func (l *lab) rounds(ctx context.Context, what string, do func(context.Context, *stand, int) error) error {
 	for round := range l.Rounds {
 		order := slices.Clone(l.contenders)
@@ -42,12 +42,12 @@ func (l *lab) rounds(ctx context.Context, what string, do func(context.Context, 
 	return nil
 }
 
-// series are figures by contender, one of each round.
+// series holds figures by contender, one of each round.
 type series[F any] map[string][]F
 
 func (s series[F]) add(name string, f F) { s[name] = append(s[name], f) }
 
-// loads measures some loads with so many subscribers, each in every turn.
+// loads measures some loads with n subscribers, each in every turn.
 func (l *lab) loads(ctx context.Context, what string, n int, loads []livebench.Publishing) ([]series[Load], error) {
 	all := make([]series[Load], len(loads))
 	for i := range all {
@@ -79,7 +79,7 @@ func (l *lab) fanOut(ctx context.Context, what string, n int) ([]series[Load], e
 	return l.loads(ctx, what, n, loads)
 }
 
-// paced is a load that all can bear.
+// paced measures a rate that all contenders can sustain.
 func (l *lab) paced(ctx context.Context, n int) (series[Load], error) {
 	all, err := l.loads(ctx, "fixed rate", n, []livebench.Publishing{{Every: time.Second * time.Duration(n) / fixedRate, For: l.Each, Content: small}})
 	return all[0], err
@@ -121,11 +121,11 @@ func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 	return all, nil
 }
 
-// heavyName is Tandian, whose users follow many.
+// heavyName names Tandian with users of many follows.
 var heavyName = fmt.Sprintf("%s, who follow %d", oursName, heavy) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// hold warms the server with a few, and then connects the others. Users are known to it
-// before: what a cache keeps of them is no connection's.
+// hold warms the server with a few connections, and then opens the others. The server knows their
+// users before, so that cached users do not count as memory of connections.
 func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
 	users, err := s.people(ctx, n, follows)
 	if err != nil {

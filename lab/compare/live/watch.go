@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// watched is a connection that a server has closed.
+// watched is a connection that the server has closed.
 type watched struct {
 	full time.Time // when the last byte went into the buffers of the kernel
 	gone time.Time
@@ -21,8 +21,8 @@ type watched struct {
 // established is the state of an open connection in /proc/net/tcp.
 const established = "01"
 
-// watch looks at the server's side of a connection until it is closed. The client's side
-// learns nothing of that: what it does not read is before it.
+// watch polls the server's side of a connection until it is closed. The client's side cannot detect
+// that before it has read all pending data.
 func watch(ctx context.Context, server string, client int) (w watched, err error) {
 	addr, err := netip.ParseAddrPort(server)
 	if err != nil {
@@ -52,8 +52,8 @@ func watch(ctx context.Context, server string, client int) (w watched, err error
 	}
 }
 
-// connection is the state of one, "" if there is none, and the bytes that wait to be sent:
-// local and remote are ports, as the table has them.
+// connection returns the state of a connection, "" if there is none, and its unsent bytes. local
+// and remote are ports in the form of the table.
 func connection(table []byte, local, remote int) (state string, queue int64) {
 	for line := range bytes.Lines(table) {
 		fields := bytes.Fields(line)

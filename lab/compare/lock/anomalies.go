@@ -12,8 +12,8 @@ import (
 // Outcome is the result of a scenario.
 type Outcome int
 
-// What there is. Two holders are two orders of one user: that two believe to
-// have the lock is no harm as long as one of them is refused in time.
+// All outcomes. TwoHolders means two orders of one user. Two processes that believe to have the
+// lock are harmless if one of them is refused in time.
 const (
 	Passes     Outcome = iota
 	None               // the question does not arise
@@ -26,7 +26,7 @@ func (o Outcome) String() string {
 	return [...]string{"passes", "–", "TWO HOLDERS", "DEAD LOCK", "NOT TOLD"}[o]
 }
 
-// Verdict is how one variant came out of one anomaly.
+// Verdict is the result of one anomaly for one variant.
 type Verdict struct {
 	Outcome
 	Why string
@@ -41,7 +41,7 @@ type Anomaly struct {
 	run      func(ctx context.Context, s *stage) error
 }
 
-// fault is an outcome that is not good.
+// fault is a bad outcome.
 type fault struct {
 	Outcome
 	why string
@@ -51,7 +51,7 @@ func (f *fault) Error() string { return f.String() + ": " + f.why }
 
 var errNone = errors.New("does not arise")
 
-// Anomalies are all.
+// Anomalies returns all anomalies.
 func Anomalies() []Anomaly {
 	leased := func(v Variant) bool { return v.Leased }
 	always := func(Variant) bool { return true }
@@ -74,8 +74,7 @@ func Anomalies() []Anomaly {
 	}
 }
 
-// Try runs one anomaly on one variant. Only what keeps it from being tried is
-// an error.
+// Try runs one anomaly on one variant. It returns an error only if the anomaly could not be tried.
 func (s *Servers) Try(ctx context.Context, a Anomaly, v Variant) (Verdict, error) {
 	if !a.arises(v) {
 		return Verdict{Outcome: None}, nil
@@ -110,8 +109,7 @@ func (s *Servers) Try(ctx context.Context, a Anomaly, v Variant) (Verdict, error
 // moment to detect a closed connection.
 const grace = 3 * time.Second
 
-// free complains unless a process can have the lock; it orders, if the user has
-// no order yet.
+// free returns a fault unless a process can get the lock. It orders if the user has no order yet.
 func (s *stage) free(ctx context.Context, p *process) error {
 	for limit := time.Now().Add(grace); ; {
 		err := p.order(ctx, s.name)
@@ -127,7 +125,7 @@ func (s *stage) free(ctx context.Context, p *process) error {
 	}
 }
 
-// judge counts the orders, and asks whether the lock is free in the end.
+// judge counts the orders, and checks that the lock is free at the end.
 func (s *stage) judge(ctx context.Context, how string) error {
 	n, err := s.ledger.Orders(ctx, s.name)
 	if err != nil {
@@ -158,7 +156,7 @@ func (s *stage) meet(ctx context.Context, first *sitting, other *process, how st
 }
 
 func crash(ctx context.Context, s *stage) error {
-	// What is sent once, as scripts are, has been sent.
+	// Everything that is sent only once, such as scripts, has been sent.
 	if h, err := s.p[0].Try(ctx, s.prefix+"another"); err != nil || h.Unlock(ctx) != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
@@ -258,8 +256,8 @@ func twoExpirers(ctx context.Context, s *stage) error {
 	return err
 }
 
-// expire lets a process find the ended lease, and returns when it has, and is
-// about to take it over in another command, or when it is done.
+// expire lets a process find the expired lease. It returns when the process is about to take the
+// lock over in another command, or is done.
 func (s *stage) expire(ctx context.Context, p *process) (join func() *sitting, err error) {
 	g := newGate()
 	p.valve.gate.Store(g)

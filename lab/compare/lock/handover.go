@@ -131,7 +131,7 @@ func (pr *pair) use(ctx context.Context) error {
 	return nil
 }
 
-// hand has one process work under the lock while the other waits for it.
+// hand lets one process work under the lock while the other waits for it.
 func (pr *pair) hand(ctx context.Context, work time.Duration) error {
 	h, err := pr.p[0].Lock(ctx, pr.name)
 	if err != nil {
@@ -161,7 +161,7 @@ func (pr *pair) hand(ctx context.Context, work time.Duration) error {
 	return nil
 }
 
-// idle counts what a process sends while it waits.
+// idle counts the requests of a process while it waits.
 func (pr *pair) idle(ctx context.Context) error {
 	h, err := pr.p[0].Lock(ctx, pr.name)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Hush keeps go-redis from writing to stderr by itself, for instance that a
-// connection was cut. It changes it for the whole process: only a main function
-// calls it, first.
+// Hush stops go-redis from writing to stderr, for example that a connection was cut. It changes the
+// whole process: call it first in a main function.
 func Hush() { redis.SetLogger(hushed{}) }
 
 type hushed struct{}

@@ -12,17 +12,16 @@ import (
 
 // inTx is a lock that begins in the transaction of the work and ends with it.
 //
-// Right: nothing can happen to the lock that does not happen to the work. There
-// is no lease, so a paused holder keeps others waiting and not writing. What it
-// costs: each who waits takes a connection, and a holder whose machine vanished
-// is noticed only when its connection is.
+// Right: the lock lives exactly as long as the work. There is no lease, so other processes wait for
+// a paused holder and cannot write. The cost: each waiter takes a connection, and the loss of a
+// holder's machine is noticed only when its connection ends.
 type inTx struct {
 	Process
 	try  func(ctx context.Context, tx *sql.Tx, name string) error
 	wait func(ctx context.Context, tx *sql.Tx, name string) error
 }
 
-// newForUpdate locks the row that the work is about.
+// newForUpdate locks the row of the work.
 func newForUpdate(p Process) (Scheme, error) {
 	return &inTx{
 		Process: p,

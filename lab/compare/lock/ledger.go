@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// Ledger has the orders. Each user may have one; a user is a name here.
+// Ledger stores the orders. Each user, identified by a name, may have one.
 type Ledger interface {
-	// Open makes the name known.
+	// Open registers the name.
 	Open(ctx context.Context, name string) error
-	// Begin begins a transaction about it.
+	// Begin begins a transaction for it.
 	Begin(ctx context.Context, name string) (Work, error)
-	// Orders are those of the name that are committed.
+	// Orders returns the number of committed orders of the name.
 	Orders(ctx context.Context, name string) (int, error)
 }
 
 // Work is a transaction in which a user may buy.
 type Work interface {
-	// Bought counts the user's orders that are committed, and its own.
+	// Bought counts the user's committed orders, and those of this transaction.
 	Bought(ctx context.Context) (int, error)
 	Buy(ctx context.Context) error
 	Commit() error
@@ -74,8 +74,7 @@ func (w *txWork) Rollback() error {
 	return nil
 }
 
-// memory is a ledger for where there is no database. It isolates as that one
-// does.
+// memory is a ledger without a database. It has the same isolation.
 type memory struct {
 	mu     sync.Mutex
 	orders map[string]int

@@ -10,11 +10,10 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 )
 
-// redsyncs is redsync with its own settings: a try every 50 to 250 ms, 32 at most,
-// no renewal.
+// redsyncs is redsync with its own settings: an attempt every 50 to 250 ms, 32 at most, no renewal.
 //
-// Right: owner and script; a majority of several nodes. It leaves the rest to its caller:
-// the renewal (S7b), the paused holder (S7), and the notice of a loss (S9).
+// Right: owner and script; a majority of several nodes. Its caller must handle the rest: renewal
+// (S7b), the paused holder (S7), and the notice of a loss (S9).
 type redsyncs struct {
 	Process
 	rs *redsync.Redsync

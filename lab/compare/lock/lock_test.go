@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// servers are so many Redis servers, and a database.
+// servers returns the given number of Redis servers, and a database.
 func servers(t *testing.T, nodes int) *Servers {
 	t.Helper()
 	return open(t, nodes, testkit.Postgres(t))
@@ -180,8 +180,8 @@ func TestLostRedisDataAllowsASecondHolder(t *testing.T) {
 	comesOut(t, s, "S8b", "redsync, three nodes", TwoHolders)
 }
 
-// TestVerdictsMatchExpectations names the faults of each scheme, and what does
-// not arise: more would be a mistake of the suite, fewer too.
+// TestVerdictsMatchExpectations names the faults of each scheme, and the scenarios that do not
+// arise: additional ones are an error of the suite, and so are missing ones.
 func TestVerdictsMatchExpectations(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, two, dead, untold, none string }{
@@ -241,7 +241,7 @@ func TestVerdictsMatchExpectations(t *testing.T) {
 	}
 }
 
-// verdicts are those of all anomalies, at once: they mostly wait.
+// verdicts runs all anomalies in parallel: they mostly wait.
 func verdicts(t *testing.T, s *Servers, v Variant) []Verdict {
 	t.Helper()
 	all := make([]Verdict, len(Anomalies()))

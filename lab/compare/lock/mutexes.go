@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// mutexes are the language's own locks, one for each name.
+// mutexes are Go mutexes, one for each name.
 //
-// Right in one process, and by far the cheapest there. Wrong: a second server
-// has others (S4).
+// Right in one process, and by far the cheapest there. Wrong: a second server has its own (S4).
 type mutexes struct {
 	mu    sync.Mutex
 	names map[string]chan struct{} // full while locked

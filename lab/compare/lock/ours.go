@@ -26,9 +26,9 @@ func ours() []Variant {
 
 // locker is internal/kit/lock with the settings of the server.
 //
-// Right: a lease is renewed, and its context ends before the lock does. Wrong: a lease
-// alone keeps no paused holder from writing (S7), and one Redis may lose it (S8). So
-// ordinary orders have a unique index too, which decides.
+// Right: it renews a lease, and ends its context before the lock ends. Wrong: a lease alone does
+// not stop a paused holder from writing (S7), and one Redis may lose it (S8). So ordinary orders
+// have a unique index too, which decides.
 type locker struct {
 	Process
 	*kit.Locker

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// process is one process of a variant, with all that can happen to it.
+// process is one process of a variant, with all injectable faults.
 type process struct {
 	Scheme
 	Process
@@ -55,10 +55,10 @@ func (s *Servers) start(ctx context.Context, v Variant, i int, prefix string, le
 	return p, err
 }
 
-// lockSessions ends the names of the sessions of Process.Locks.
+// lockSessions is the suffix of the session names of Process.Locks.
 const lockSessions = " locks"
 
-// kill ends a process as kill -9 does: its servers see closed connections.
+// kill ends a process like kill -9: its servers see closed connections.
 func (p *process) kill() {
 	p.dead = true
 	p.tables.cut()
@@ -67,7 +67,7 @@ func (p *process) kill() {
 	}
 }
 
-// sent counts what the process has sent.
+// sent counts the requests of the process.
 func (p *process) sent() int64 {
 	n := p.tables.sent.Load()
 	for _, w := range p.nodes {
@@ -101,7 +101,7 @@ func (p *process) close(ctx context.Context) error {
 	return err
 }
 
-// sitting is a process at work: it has the lock, and has counted.
+// sitting is a process at work: it holds the lock, and has counted.
 type sitting struct {
 	p       *process
 	holding Holding
@@ -160,7 +160,7 @@ func (s *sitting) finish(ctx context.Context, before func()) error {
 	return err
 }
 
-// order is the whole work.
+// order runs the whole work.
 func (p *process) order(ctx context.Context, name string) error {
 	s, err := p.sit(ctx, name)
 	if err != nil {

@@ -24,9 +24,8 @@ type Plan struct {
 // Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"anomalies", "handover"} }
 
-// Report measures what the plan says and writes a table of each question to
-// out. What it makes in Redis and in the database has a random name, and is
-// removed afterwards.
+// Report runs the planned measurements and writes a table of each to out. Its objects in Redis and
+// in the database have random names; it removes them afterwards.
 func Report(ctx context.Context, p Plan, out io.Writer) (err error) {
 	s, err := Open(ctx, p.Redis, p.Database)
 	if err != nil {
@@ -61,7 +60,7 @@ func (r *report) variants() []Variant {
 	})
 }
 
-// missing names the variants for which there is no server.
+// missing names the variants that lack a server.
 func (r *report) missing() {
 	var names []string
 	for _, v := range Variants() {
@@ -74,7 +73,7 @@ func (r *report) missing() {
 	}
 }
 
-// table prints a heading and rows, columns aligned.
+// table prints a heading and rows with aligned columns.
 func (r *report) table(heading, columns string, rows func(row func(cells ...any)) error) error {
 	_, _ = fmt.Fprintf(r.out, "%s\n\n", heading)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)

@@ -14,13 +14,13 @@ import (
 // ErrBusy means that another process holds the lock.
 var ErrBusy = errors.New("lock is held by another process")
 
-// Scheme is one process of one way to lock. Its methods may run at once.
+// Scheme is one process of one way to lock. Its methods are safe for concurrent use.
 type Scheme interface {
 	// Try takes the lock of a name, or returns [ErrBusy].
 	Try(ctx context.Context, name string) (Holding, error)
-	// Lock waits for it, in the scheme's way, until ctx ends.
+	// Lock waits for the lock, in the scheme's way, until ctx ends.
 	Lock(ctx context.Context, name string) (Holding, error)
-	// Close ends the process and what it does in the background.
+	// Close ends the process and its background work.
 	Close(ctx context.Context) error
 }
 
@@ -30,13 +30,12 @@ type Holding interface {
 	Unlock(ctx context.Context) error
 }
 
-// Binder is a Holding that has to do with the transaction of the work: it lives
-// in it, or leaves something there.
+// Binder is a Holding that is part of the transaction of the work, or writes in it.
 type Binder interface {
 	Begin(ctx context.Context) (Work, error)
 }
 
-// Teller is a Holding that tells its work to stop when the lock is lost.
+// Teller is a Holding that notifies its work when the lock is lost.
 type Teller interface {
 	Context() context.Context
 }
@@ -46,18 +45,18 @@ type Variant struct {
 	Name  string
 	Nodes int  // Redis servers that it needs
 	SQL   bool // it needs a database
-	// Single says that a lock is in the memory of one process.
+	// Single means that the lock is in the memory of one process.
 	Single bool
-	// InTx says that the lock is the work's own transaction.
+	// InTx means that the lock is the work's own transaction.
 	InTx bool
-	// Leased says that the lock ends by itself after the TTL.
+	// Leased means that the lock expires after the TTL.
 	Leased bool
-	// Session says that the lock ends with a session of the database, at once
-	// when its process dies.
+	// Session means that the lock ends with a session of the database, immediately when its process
+	// dies.
 	Session bool
-	// Early says that the work gives the lock back before it commits.
+	// Early means that the work releases the lock before it commits.
 	Early bool
-	// Twin says that the lock takes as long as another variant's: only its use differs.
+	// Twin means that the lock costs as much as another variant's: only its use differs.
 	Twin bool
 	New  func(p Process) (Scheme, error)
 }
@@ -76,7 +75,7 @@ type Process struct {
 
 func (p Process) key(name string) string { return p.Prefix + "lock:" + name }
 
-// Variants are all that are compared, ours last.
+// Variants returns all compared variants, Tandian's last.
 func Variants() []Variant {
 	return append([]Variant{
 		{Name: "SETNX, then EXPIRE", Nodes: 1, Leased: true, New: newSetNX(setNX{later: true})},
@@ -96,7 +95,7 @@ func Variants() []Variant {
 	}, ours()...)
 }
 
-// poll tries until the lock is free.
+// poll retries until the lock is free.
 func poll(ctx context.Context, every time.Duration, try func() (Holding, error)) (Holding, error) {
 	for {
 		h, err := try()

@@ -25,8 +25,8 @@ var schemaSQL string
 // a fault.
 const commandTimeout = 10 * time.Second
 
-// Servers are where the locks and the orders are kept. What is made there has a
-// random name, and Close removes it.
+// Servers are the stores of the locks and the orders. Their objects have random names; Close
+// removes them.
 type Servers struct {
 	urls   []string        // of Redis
 	nodes  []*redis.Client // to inject expiry and failures
@@ -36,8 +36,8 @@ type Servers struct {
 	used   atomic.Int64
 }
 
-// Open connects to one or three Redis servers and, unless the DSN is empty, to
-// a Postgres database, where it makes a schema of its own.
+// Open connects to one or three Redis servers and, unless the DSN is empty, to a Postgres database,
+// where it creates a schema of its own.
 func Open(ctx context.Context, urls []string, dsn string) (*Servers, error) {
 	s := &Servers{urls: urls, random: "bench_" + strings.ToLower(rand.Text()[:12])}
 	for _, url := range urls {
@@ -73,7 +73,7 @@ func (s *Servers) openDatabase(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// Close removes what was made and disconnects.
+// Close removes the created objects and disconnects.
 func (s *Servers) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
@@ -93,7 +93,7 @@ func (s *Servers) suits(v Variant) bool {
 	return len(s.nodes) >= v.Nodes && (s.db != nil || !v.SQL)
 }
 
-// ledger is the orders' place.
+// ledger returns the store of the orders.
 func (s *Servers) ledger() Ledger {
 	if s.db == nil {
 		return newMemory()
@@ -143,7 +143,7 @@ func empty(ctx context.Context, rdb *redis.Client, prefix string) error {
 	return clients.Each(ctx, rdb, prefix, func(key string) error { return rdb.Del(ctx, key).Err() })
 }
 
-// lapse makes time pass for the keys under a prefix.
+// lapse shortens the TTL of the keys under a prefix.
 func lapse(ctx context.Context, rdb *redis.Client, prefix string, d time.Duration) error {
 	return clients.Each(ctx, rdb, prefix, func(key string) error {
 		life, err := rdb.PTTL(ctx, key).Result()

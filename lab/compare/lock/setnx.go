@@ -17,7 +17,7 @@ var unlockLua string
 // pollPause is the usual sleep between two attempts.
 const pollPause = 50 * time.Millisecond
 
-// release is a way to give a key back.
+// release is a way to release a key.
 type release int
 
 const (

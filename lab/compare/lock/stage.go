@@ -15,7 +15,7 @@ import (
 //go:embed sql/end_sessions.sql
 var endSQL string
 
-// patience is how long something may take that has to happen at once.
+// patience limits the time of events that must happen at once.
 const patience = 10 * time.Second
 
 // life is the duration of a lease on a stage: so long that none expires by itself. The scenario
@@ -25,7 +25,7 @@ const life = time.Minute
 // user is the user of the order that all processes on a stage want to make.
 const user = "user"
 
-// stage is three processes of one variant, in the hands of one scenario.
+// stage holds three processes of one variant for one scenario.
 type stage struct {
 	*Servers
 	v      Variant
@@ -68,8 +68,8 @@ func (s *stage) close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// lapse makes more time pass than a lease lasts, on all servers and for the
-// clocks of all processes. A process's timers do not run: it is paused.
+// lapse advances time by more than a lease, on all servers and for the clocks of all processes.
+// Timers of a process do not fire: it is paused.
 func (s *stage) lapse(ctx context.Context) error {
 	const d = life + time.Second
 	for _, p := range s.p {
@@ -93,8 +93,8 @@ func (s *stage) lapse(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// lose makes so many nodes forget the lock. Of a database it ends the sessions
-// of a process that hold one; a row is as durable as the orders.
+// lose removes the lock from n nodes. In a database it ends the sessions of a process that hold
+// one; a row is as durable as the orders.
 func (s *stage) lose(ctx context.Context, nodes int, holder *process) error {
 	if s.v.Nodes == 0 {
 		name := holder.name
@@ -115,7 +115,7 @@ func (s *stage) lose(ctx context.Context, nodes int, holder *process) error {
 	return nil
 }
 
-// endSessions ends those with a name, of Process.Locks only those that hold a lock.
+// endSessions ends the sessions of a name; of Process.Locks, only those that hold a lock.
 func (s *stage) endSessions(ctx context.Context, name string) (ended int, err error) {
 	if err := s.db.QueryRowContext(ctx, endSQL, name, strings.HasSuffix(name, lockSessions)).Scan(&ended); err != nil {
 		return 0, fmt.Errorf("end the sessions of %s: %w", name, err)
@@ -123,7 +123,7 @@ func (s *stage) endSessions(ctx context.Context, name string) (ended int, err er
 	return ended, nil
 }
 
-// everywhere waits until all nodes have the lock: a scheme may return before.
+// everywhere waits until all nodes have the lock: a scheme may return earlier.
 func (s *stage) everywhere(ctx context.Context) error {
 	return eventually(ctx, "the lock is not on all nodes", func(ctx context.Context) (bool, error) {
 		for _, rdb := range s.nodes[:s.v.Nodes] {
@@ -137,8 +137,8 @@ func (s *stage) everywhere(ctx context.Context) error {
 	})
 }
 
-// comes lets another process order, and returns when it has, or gave up because
-// the lock is held, or waits for a row of the database. Then it is to be joined.
+// comes starts an order of another process. It returns when the order is done, gave up because the
+// lock is held, or waits for a row of the database. In the last case the caller must join it.
 func (s *stage) comes(ctx context.Context, p *process) (join func() error, err error) {
 	done := make(chan error, 1)
 	go func() { done <- p.order(ctx, s.name) }()
@@ -166,7 +166,7 @@ func (s *stage) comes(ctx context.Context, p *process) (join func() error, err e
 	return join, err
 }
 
-// eventually asks until the answer is yes.
+// eventually polls until the answer is yes.
 func eventually(ctx context.Context, otherwise string, ask func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 // errDied is the error of a process that is made to die.
 var errDied = errors.New("the process died")
 
-// wire is the way from one process to one server: its requests are counted, and
-// it can be cut, which is all that a server sees of the death of a process.
+// wire is the connection from one process to one server. It counts requests, and can be cut, which
+// looks to the server like the death of the process.
 type wire struct {
 	dialer func(ctx context.Context, network, address string) (net.Conn, error)
 	sent   atomic.Int64 // writes but pings: a pipeline is one
@@ -43,12 +43,12 @@ func (w *wire) DialContext(ctx context.Context, network, address string) (net.Co
 	return c, nil
 }
 
-// Dial is for pq, which calls DialContext.
+// Dial implements pq.Dialer; pq calls DialContext.
 func (w *wire) Dial(network, address string) (net.Conn, error) {
 	return w.DialContext(context.Background(), network, address)
 }
 
-// DialTimeout is for pq too.
+// DialTimeout implements pq.Dialer too.
 func (w *wire) DialTimeout(network, address string, within time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -71,7 +71,7 @@ type wiredConn struct {
 	w *wire
 }
 
-// ping is the test of a connection that is silent: no request of a waiter.
+// ping checks an idle connection; it does not count as a request of a waiter.
 const ping = "*1\r\n$4\r\nping\r\n"
 
 func (c *wiredConn) Write(b []byte) (int, error) {
@@ -88,8 +88,8 @@ func (c *wiredConn) Close() error {
 	return c.Conn.Close()
 }
 
-// valve stands between one process and Redis, and can stop it before the second
-// half of something, or kill it after its next answer.
+// valve is between one process and Redis. It can stop the process before the second half of an
+// operation, or kill it after its next reply.
 type valve struct {
 	gate atomic.Pointer[gate]
 
@@ -98,7 +98,7 @@ type valve struct {
 	dead bool
 }
 
-// halves are the commands that begin a second step, of recipes that have one.
+// halves are the commands that begin the second step of two-step recipes.
 var halves = []string{"del", "getset"}
 
 func (*valve) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -121,8 +121,8 @@ func (v *valve) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// dieAfterAnswer makes the process die when a server has answered it: neither
-// this answer nor another reaches it.
+// dieAfterAnswer kills the process when a server has replied: neither this reply nor a later one
+// reaches it.
 func (v *valve) dieAfterAnswer(kill func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,7 +145,7 @@ func (v *valve) answered(err error, cmds ...redis.Cmder) error {
 	return errDied
 }
 
-// gate stops who passes until it is opened.
+// gate stops callers until it is opened.
 type gate struct {
 	commands        atomic.Int64 // that came to it
 	arrived, opened chan struct{}

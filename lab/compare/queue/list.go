@@ -26,7 +26,7 @@ func (s listSender) Send(ctx context.Context, numbers []int) error {
 
 func (listSender) Close() error { return nil }
 
-// A popReader pops from the right: what it has popped is nowhere else.
+// A popReader pops from the right: popped messages exist in the process only.
 type popReader struct{ Process }
 
 func newPopReader(_ context.Context, p Process) (Reader, error) { return popReader{p}, nil }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// encode writes a message: its number, filled up to so many bytes.
+// encode returns a message: its number, padded to the given size.
 func encode(number, bytes int) string {
 	text := strconv.Itoa(number) + ":"
 	return text + strings.Repeat("x", max(0, bytes-len(text)))
 }
 
-// decode reads a message, which its queue knows by a name.
+// decode reads a message with its id in the queue.
 func decode(text, entry string) (Message, error) {
 	digits, _, found := strings.Cut(text, ":")
 	number, err := strconv.Atoi(digits)

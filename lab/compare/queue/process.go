@@ -31,7 +31,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return &process{Client: rpc.NewClient(pipes{out, in}), cmd: cmd}, nil
 }
 
-// kill ends it by SIGKILL, where there are signals, and waits for it.
+// kill ends the process by SIGKILL, where there are signals, and waits for it.
 func (p *process) kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be dead already
@@ -58,7 +58,7 @@ func start[R any](p *process, method string, args any) (wait func(ctx context.Co
 	}
 }
 
-// ask asks for something and waits for the result.
+// ask sends a request and waits for the result.
 func ask[R any](ctx context.Context, p *process, method string, args any) (R, error) {
 	return start[R](p, method, args)(ctx)
 }

@@ -26,7 +26,7 @@ func (s publisher) Send(ctx context.Context, numbers []int) error {
 
 func (publisher) Close() error { return nil }
 
-// A subscriber hears what is published while it is connected.
+// A subscriber receives messages while it is connected.
 type subscriber struct{ *redis.PubSub }
 
 // newSubscriber returns when Redis has the subscription.

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 func lab(t *testing.T) Lab {
 	t.Helper()
-	// The one that the tests use need not be on PATH.
+	// The Redis of the tests need not be on PATH.
 	if program := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); program != "" && !strings.HasPrefix(os.Getenv("PATH"), filepath.Dir(program)) {
 		t.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
@@ -52,9 +52,9 @@ func lab(t *testing.T) Lab {
 	}}
 }
 
-// A table's verdicts must be believed before Tandian's are: those of the schemes that
-// are known to lose, lose. A + stands for more than none, where how many depends on the
-// buffers of the kernel, or on the size of a node of a stream.
+// The known wrong schemes must lose messages, or the verdict of Tandian's is worthless. A + means
+// any number above zero, where the number depends on kernel buffers or on the size of a stream
+// node.
 func TestLossesMatchExpectations(t *testing.T) {
 	l := lab(t)
 	want := map[string]string{ // A to E, two share, again
@@ -174,8 +174,8 @@ func TestTheTablesArePrinted(t *testing.T) {
 	}
 }
 
-// What the trials rest on: a consumer that is killed has died, a Redis that is killed
-// keeps what it had written, and one that is cut has lost the rest.
+// Assumptions of the trials: a killed consumer is dead, a killed Redis has all that it had written,
+// and a truncated one has lost the rest.
 func TestLabRunsItsTrials(t *testing.T) {
 	l := lab(t)
 	sc := Schemes()[slices.IndexFunc(Schemes(), func(sc Scheme) bool { return sc.Name == "List, BRPOP" })]

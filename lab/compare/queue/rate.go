@@ -10,16 +10,16 @@ import (
 	"github.com/tandian-dev/tandian/lab/compare/redisserver"
 )
 
-// A Rate is how fast one sender and one consumer, who wait for each other's messages
-// alone, are together: from the first that is sent to the last that is handled.
+// A Rate is the throughput of one sender and one consumer together, from the first sent message to
+// the last handled one.
 type Rate struct {
 	PerSecond float64 // handled messages, the median of the rounds
 	ToOurs    float64 // relative to Tandian's in the same round, likewise; 0 if that was left out
 	Missed    int     // unhandled messages of all rounds
 }
 
-// rates measures schemes in turns, in rounds, on one Redis: what else the machine does
-// meets all of them alike.
+// rates measures schemes in turns, in rounds, on one Redis, so that other work of the machine
+// affects all of them equally.
 func (l Lab) rates(ctx context.Context, schemes []Scheme, rounds, atOnce int) ([]Rate, error) {
 	server, err := redisserver.StartKeeping(ctx)
 	if err != nil {

@@ -21,8 +21,7 @@ type Plan struct {
 // Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"cost", "losses"} }
 
-// Report measures what the plan says, on servers of its own, and writes a table of
-// each question to out.
+// Report runs the planned measurements, on servers of its own, and writes a table of each to out.
 func Report(ctx context.Context, p Plan, out io.Writer) error {
 	r := report{p, slices.DeleteFunc(Schemes(), func(sc Scheme) bool { return !strings.Contains(sc.Name, p.Scheme) }), out}
 	for _, t := range []struct {
@@ -45,7 +44,7 @@ type report struct {
 	out     io.Writer
 }
 
-// table prints a heading and rows, columns aligned.
+// table prints a heading and rows with aligned columns.
 func (r report) table(heading, columns string, row func(sc Scheme, i int) ([]string, error)) error {
 	_, _ = fmt.Fprintf(r.out, "%s\n\n", heading)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -134,7 +133,7 @@ func (l Lab) row(ctx context.Context, sc Scheme) ([]string, error) {
 	return append(cells, two.String(), again.again()), err
 }
 
-// String is how many were lost, and how many handlings were in excess if there were.
+// String returns the number of lost messages, and of extra handlings if there were any.
 func (o Outcome) String() string {
 	if o.Twice == 0 {
 		return fmt.Sprint(o.Lost)

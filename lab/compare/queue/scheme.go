@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Message is one that was read.
+// A Message is a message that was read.
 type Message struct {
 	Number int
 	entry  string // how its queue calls it
@@ -24,17 +24,17 @@ type Message struct {
 
 // A Sender puts messages into a queue. It is for one goroutine.
 type Sender interface {
-	// Send sends messages, all at once, and returns when the queue has them.
+	// Send sends messages, all at once, and returns when they are in the queue.
 	Send(ctx context.Context, numbers []int) error
 	Close() error
 }
 
 // A Reader is one consumer. It is for one goroutine.
 type Reader interface {
-	// Read takes messages, as many as the scheme takes at a time but no more than most.
-	// If there is none, it waits so long for one.
+	// Read takes messages, as many as the scheme takes at a time, and at most most. If there is
+	// none, it waits at most wait for one.
 	Read(ctx context.Context, most int, wait time.Duration) ([]Message, error)
-	// Done says that messages are handled.
+	// Done acknowledges handled messages.
 	Done(ctx context.Context, messages []Message) error
 	Close() error
 }
@@ -65,14 +65,13 @@ type Scheme struct {
 	Reader    func(ctx context.Context, p Process) (Reader, error)
 }
 
-// ours is the name of Tandian's scheme.
+// ours names Tandian's scheme.
 const ours = "Stream group, 500 at a time (Tandian)"
 
-// bound is how many entries a stream keeps at least that has one; Redis cuts off whole
-// nodes, of a hundred.
+// bound is the minimum length of a bounded stream; Redis trims whole nodes of a hundred entries.
 const bound = 100
 
-// Schemes are all there are.
+// Schemes returns all schemes.
 func Schemes() []Scheme {
 	single := groupOptions{batch: 1}
 	bounded := groupOptions{batch: 1, keep: bound}

@@ -27,7 +27,7 @@ func messagesOf(entries []redis.XMessage) ([]Message, error) {
 	return messages, nil
 }
 
-// entriesOf are those of one stream, or none.
+// entriesOf returns the entries of one stream, or none.
 func entriesOf(got []redis.XStream, err error) ([]redis.XMessage, error) {
 	if errors.Is(err, redis.Nil) || err == nil && len(got) == 0 {
 		return nil, nil
@@ -38,8 +38,7 @@ func entriesOf(got []redis.XStream, err error) ([]redis.XMessage, error) {
 	return got[0].Messages, nil
 }
 
-// A streamReader reads a stream as if it were the only one. Where it has come to is
-// known to this process alone.
+// A streamReader reads a stream without a group. Only this process knows its position.
 type streamReader struct {
 	Process
 	from   string // the entry after which it goes on; $ is the last one at that moment
@@ -56,7 +55,7 @@ func newDollarReader(_ context.Context, p Process) (Reader, error) {
 	return r, nil
 }
 
-// newTailReader begins at the end of the stream and goes on from what it read.
+// newTailReader begins at the end of the stream and continues after the last entry that it read.
 func newTailReader(ctx context.Context, p Process) (Reader, error) {
 	r := &streamReader{Process: p, from: "0", follow: true}
 	if p.Again {
@@ -123,7 +122,7 @@ type groupReader struct {
 	looked time.Time // for what others left
 }
 
-// reader makes the group, from the first entry on, unless there is one.
+// reader creates the group, from the first entry on, unless it exists.
 func (o groupOptions) reader(ctx context.Context, p Process) (Reader, error) {
 	r := &groupReader{Process: p, groupOptions: o, group: group, looked: time.Now()}
 	if p.Again {

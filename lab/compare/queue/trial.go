@@ -22,13 +22,13 @@ const (
 	never = time.Minute           // if no process is killed
 )
 
-// A Lab is where trials run.
+// A Lab runs trials.
 type Lab struct {
 	Processes func() *exec.Cmd // a command that calls Serve on its standard input and output
 	Messages  int              // of a trial, at least 100
 }
 
-// A trial is one scheme on a Redis of its own, with a ledger of what was handled.
+// A trial is one scheme on a Redis of its own, with a ledger of handled messages.
 type trial struct {
 	Lab
 	Scheme
@@ -44,7 +44,7 @@ type trial struct {
 	handled map[int]int // how often, by number
 }
 
-// trial begins one; end ends it. Options are those of its Redis.
+// trial begins a trial, with the given options of its Redis. end ends it.
 func (l Lab) trial(ctx context.Context, sc Scheme, takeOver time.Duration, bytes int, options ...string) (*trial, error) {
 	server, err := redisserver.StartKeeping(ctx, options...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l Lab) trial(ctx context.Context, sc Scheme, takeOver time.Duration, bytes
 	return t, err
 }
 
-// on is a trial on a server that others may use after it.
+// on begins a trial on a server that others may use after it.
 func (l Lab) on(server *redisserver.Server, sc Scheme, s Setting) (*trial, error) {
 	o, err := clients.Redis(server.URL, patience)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l Lab) on(server *redisserver.Server, sc Scheme, s Setting) (*trial, error
 	return &trial{Lab: l, Scheme: sc, setting: s, server: server, rdb: redis.NewClient(o), handled: map[int]int{}}, nil
 }
 
-// leave ends what the trial has, but its server.
+// leave ends the trial, but not its server.
 func (t *trial) leave() {
 	for _, p := range t.all {
 		p.kill()
@@ -79,7 +79,7 @@ func (t *trial) end() {
 	t.server.Close()
 }
 
-// process starts one. A scheme in one process has one at a time.
+// process starts a process. A scheme in one process has one at a time.
 func (t *trial) process() (*process, error) {
 	if t.inside != nil {
 		return t.inside, nil
@@ -97,7 +97,7 @@ func (t *trial) process() (*process, error) {
 
 func (t *trial) opening(s Setting) Opening { return Opening{t.Name, t.server.URL, s} }
 
-// send sends the next messages, so many at a time, and says when it began.
+// send sends the next messages in batches, and returns when it began.
 func (t *trial) send(ctx context.Context, count, atOnce int) (began int64, err error) {
 	if t.sender == nil {
 		if t.sender, err = t.process(); err != nil {
@@ -112,14 +112,14 @@ func (t *trial) send(ctx context.Context, count, atOnce int) (began int64, err e
 	return ask[int64](ctx, t.sender, "Send", Sending{from, count, atOnce})
 }
 
-// A consumer is one of the trial's.
+// A consumer is a consumer of the trial.
 type consumer struct {
 	*process
 	t    *trial
 	name string
 }
 
-// consumer starts one, which has not read yet.
+// consumer starts a consumer that has not read yet.
 func (t *trial) consumer(ctx context.Context) (*consumer, error) { return t.consumes(ctx, false) }
 
 func (t *trial) consumes(ctx context.Context, again bool) (*consumer, error) {
@@ -136,7 +136,7 @@ func (t *trial) consumes(ctx context.Context, again bool) (*consumer, error) {
 	return &consumer{p, t, s.Consumer}, nil
 }
 
-// kill kills its process, and with it all of a scheme that is in one process.
+// kill kills its process, including the whole queue of a scheme within one process.
 func (c *consumer) kill() {
 	c.process.kill()
 	if c.t.inside == c.process {
@@ -144,7 +144,7 @@ func (c *consumer) kill() {
 	}
 }
 
-// handle has it handle until it has so many, or there is nothing, and notes them.
+// handle handles and records messages until it has enough, or there are none.
 func (c *consumer) handle(ctx context.Context, limit int) error {
 	h, err := ask[Handled](ctx, c.process, "Handle", Handling{c.name, limit})
 	c.t.note(h.Numbers)
@@ -168,7 +168,7 @@ func (c *consumer) finish(ctx context.Context) error {
 	return err
 }
 
-// waiting waits until so many consumers are waiting in Redis.
+// waiting waits until n consumers wait in Redis.
 func (t *trial) waiting(ctx context.Context, consumers int) error {
 	if !t.Waits {
 		return nil
@@ -187,8 +187,8 @@ func (t *trial) waiting(ctx context.Context, consumers int) error {
 	}
 }
 
-// begin starts a consumer that has its place in the queue: it has handled a message
-// for which it had waited.
+// begin starts a consumer that has a position in the queue: it has waited for a message and handled
+// it.
 func (t *trial) begin(ctx context.Context) (*consumer, error) {
 	c, err := t.consumer(ctx)
 	if err != nil {

@@ -10,14 +10,14 @@ type Outcome struct{ Sent, Lost, Twice int }
 
 func (t *trial) outcome() Outcome { return Outcome{t.sent, t.lost(), t.twice()} }
 
-// unlimited is more than there can be.
+// unlimited is more than any number of messages.
 const unlimited = 1 << 30
 
-// rest is how many messages are not handled yet, 1 at least.
+// rest returns the number of unhandled messages, at least 1.
 func (t *trial) rest() int { return max(1, t.lost()) }
 
-// consumerKilled kills two consumers in the middle: the first when it has read and not
-// handled, the second when it has handled and not said so.
+// consumerKilled kills two consumers: the first when it has read and not handled, the second when
+// it has handled and not acknowledged.
 func (l Lab) consumerKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, soon, messageBytes)
 	if err != nil {
@@ -57,8 +57,8 @@ func (l Lab) consumerKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// redisKilled kills Redis while half of the messages wait, and sends the other half
-// when it is back, before the consumer goes on.
+// redisKilled kills Redis while half of the messages wait, and sends the other half after the
+// restart, before the consumer continues.
 func (l Lab) redisKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, soon, messageBytes)
 	if err != nil {
@@ -82,8 +82,8 @@ func (l Lab) redisKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// powerCut has Redis lose what it wrote last: half of the messages, and that a quarter
-// of them, of the other half, were read and handled.
+// powerCut lets Redis lose its last writes: half of the messages, and the acknowledgement of a
+// quarter of them, of the other half.
 func (l Lab) powerCut(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, soon, messageBytes)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *trial) restart(ctx context.Context, length int64) error {
 	return t.server.Start(ctx)
 }
 
-// nobodyUp sends while there is no consumer, and never was one; then one starts.
+// nobodyUp sends before any consumer exists; then one starts.
 func (l Lab) nobodyUp(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {
@@ -151,8 +151,8 @@ func (l Lab) nobodyUp(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// slowConsumer sends large messages while the consumer is busy with its first one.
-// Redis bears so much of what subscribers have not read.
+// slowConsumer sends large messages while the consumer is busy with its first one. Redis has a
+// limited buffer for unread messages of subscribers.
 func (l Lab) slowConsumer(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, never, 4096, "--client-output-buffer-limit", "pubsub", "65536", "0", "0")
 	if err != nil {
@@ -179,8 +179,8 @@ type Sharing struct {
 // Shared reports whether each message had one consumer, and both had some.
 func (s Sharing) Shared() bool { return s.Twice == 0 && s.By[0] > 0 && s.By[1] > 0 }
 
-// twoConsumers has two consumers at one queue. Both wait when the first two messages
-// come, so that each could have one; then they handle whatever comes.
+// twoConsumers runs two consumers of one queue. Both wait when the first two messages arrive, so
+// that each could have one; then they handle all.
 func (l Lab) twoConsumers(ctx context.Context, sc Scheme) (s Sharing, err error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {
@@ -266,7 +266,7 @@ type Waiting struct {
 	Bytes       float64 // of each, in Redis or in the process; 0 if none waits
 }
 
-// waitingBytes sends while there is no consumer, and looks at the memory.
+// waitingBytes sends without a consumer, and reads the used memory.
 func (l Lab) waitingBytes(ctx context.Context, sc Scheme) (w Waiting, err error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {
@@ -295,7 +295,7 @@ func (l Lab) waitingBytes(ctx context.Context, sc Scheme) (w Waiting, err error)
 	return w, err
 }
 
-// memory is that of data: not of clients, and of what is on its way to the disk.
+// memory returns the memory of data, without clients and buffers of the append-only file.
 func (t *trial) memory(ctx context.Context) (bytes int64, err error) {
 	if t.InProcess {
 		heap, err := ask[uint64](ctx, t.inside, "Heap", struct{}{})
@@ -311,7 +311,7 @@ func (t *trial) memory(ctx context.Context) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// depth is how many messages are in the queue.
+// depth returns the number of messages in the queue.
 func (t *trial) depth(ctx context.Context) (int, error) {
 	if t.InProcess {
 		return ask[int](ctx, t.inside, "Depth", t.setting.Name)

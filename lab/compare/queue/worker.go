@@ -20,9 +20,9 @@ import (
 const (
 	// patience is longer than in production: a busy machine must not look like a fault.
 	patience = 30 * time.Second
-	// block is how long a consumer waits for the next message before it looks round.
+	// block is the longest wait of a consumer for the next message.
 	block = 25 * time.Millisecond
-	// dry is how often in a row a consumer finds nothing until there is nothing.
+	// dry is the number of consecutive empty reads after which a queue counts as empty.
 	dry = 8
 )
 
@@ -36,7 +36,7 @@ type Worker struct {
 	sender  Sender
 }
 
-// consuming is a consumer and what it has read and not finished.
+// consuming is a consumer with its pending messages.
 type consuming struct {
 	Reader
 	hand []Message
@@ -48,11 +48,11 @@ type Opening struct {
 	Setting
 }
 
-// Sending are messages of successive numbers.
+// Sending is a request to send messages with successive numbers.
 type Sending struct{ From, Count, Together int }
 
-// Handling is work for a consumer: it reads and handles until it has handled so many,
-// or there is nothing.
+// Handling is work for a consumer: it reads and handles until it has handled enough, or there are
+// none.
 type Handling struct {
 	Consumer string
 	Limit    int
@@ -64,14 +64,13 @@ type Handled struct {
 	Last    int64 // when it handled the last one, Unix nanoseconds
 }
 
-// Taking has a consumer wait so long for messages, and keep them in its hand.
+// Taking is a request to read messages and leave them pending.
 type Taking struct {
 	Consumer string
 	Wait     time.Duration
 }
 
-// Serve answers what the other end asks until that is gone, whatever way it ended. The
-// process is to exit then.
+// Serve serves requests until the other end closes the connection. The process must exit then.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	server := rpc.NewServer()
 	if err := server.Register(&Worker{readers: map[string]*consuming{}}); err != nil {
@@ -101,7 +100,7 @@ func (w *Worker) prepare(o Opening) (Scheme, Process, error) {
 	return Schemes()[i], Process{o.Setting, redis.NewClient(options), &w.memory}, nil
 }
 
-// OpenSender begins to send.
+// OpenSender opens a sender.
 func (w *Worker) OpenSender(o Opening, _ *struct{}) error {
 	scheme, p, err := w.prepare(o)
 	if err != nil {
@@ -114,7 +113,7 @@ func (w *Worker) OpenSender(o Opening, _ *struct{}) error {
 	return err
 }
 
-// OpenReader begins to consume, under the name in the opening.
+// OpenReader opens a reader, under the name in the opening.
 func (w *Worker) OpenReader(o Opening, _ *struct{}) error {
 	scheme, p, err := w.prepare(o)
 	if err != nil {
@@ -133,7 +132,7 @@ func (w *Worker) reader(consumer string) *consuming {
 	return w.readers[consumer]
 }
 
-// Send sends messages, and says when it began, in Unix nanoseconds.
+// Send sends messages, and returns when it began, in Unix nanoseconds.
 func (w *Worker) Send(s Sending, began *int64) error {
 	*began = time.Now().UnixNano()
 	w.mu.Lock()
@@ -151,8 +150,7 @@ func (w *Worker) Send(s Sending, began *int64) error {
 	return nil
 }
 
-// Handle reads and handles. A read that fails, because Redis is not what it was, is
-// tried again.
+// Handle reads and handles. It retries a failed read, because a restarted Redis closes connections.
 func (w *Worker) Handle(h Handling, done *Handled) error {
 	r := w.reader(h.Consumer)
 	ctx := context.Background()
@@ -176,7 +174,7 @@ func (w *Worker) Handle(h Handling, done *Handled) error {
 	return nil
 }
 
-// handle handles messages, which here is to note them, and says that they are.
+// handle records messages and acknowledges them.
 func handle(ctx context.Context, r Reader, messages []Message, done *Handled) error {
 	if len(messages) == 0 {
 		return nil
@@ -188,7 +186,7 @@ func handle(ctx context.Context, r Reader, messages []Message, done *Handled) er
 	return r.Done(ctx, messages)
 }
 
-// Take reads once and keeps the messages in the consumer's hand.
+// Take reads once and leaves the messages pending.
 func (w *Worker) Take(t Taking, numbers *[]int) error {
 	r := w.reader(t.Consumer)
 	var err error
@@ -201,7 +199,7 @@ func (w *Worker) Take(t Taking, numbers *[]int) error {
 	return nil
 }
 
-// Finish says that the messages in the consumer's hand are handled.
+// Finish acknowledges the pending messages of the consumer.
 func (w *Worker) Finish(consumer string, _ *struct{}) error {
 	r := w.reader(consumer)
 	if len(r.hand) == 0 {
@@ -210,7 +208,7 @@ func (w *Worker) Finish(consumer string, _ *struct{}) error {
 	return r.Done(context.Background(), r.hand)
 }
 
-// Heap is how many bytes this process uses.
+// Heap returns the used bytes of this process.
 func (w *Worker) Heap(_ struct{}, bytes *uint64) error {
 	runtime.GC()
 	var m runtime.MemStats

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A Server keeps an append-only file, flushed every second, and may be killed and
-// started again. Its methods are for one goroutine.
+// A Server has an append-only file, flushed every second, and may be killed and started again. Its
+// methods are for one goroutine.
 type Server struct {
 	URL     string
 	dir     string
@@ -23,8 +23,8 @@ type Server struct {
 	kill    func() // nil while it is down
 }
 
-// StartKeeping starts an empty one, which Close ends. Options are added to its
-// command line. Where there is no Redis to start the error is [ErrNone].
+// StartKeeping starts an empty server. Close ends it. Options are added to its command line. It
+// returns [ErrNone] if no Redis is installed.
 func StartKeeping(ctx context.Context, options ...string) (*Server, error) {
 	program, err := find()
 	if err != nil {
@@ -44,13 +44,13 @@ func StartKeeping(ctx context.Context, options ...string) (*Server, error) {
 	return s, nil
 }
 
-// Start starts it on what its disk holds, and returns when it answers.
+// Start starts the server on its files, and returns when it replies.
 func (s *Server) Start(ctx context.Context) (err error) {
 	s.kill, err = run(ctx, s.program, s.dir, s.options...)
 	return err
 }
 
-// Kill ends it by SIGKILL.
+// Kill ends the server by SIGKILL.
 func (s *Server) Kill() {
 	if s.kill != nil {
 		s.kill()
@@ -58,20 +58,20 @@ func (s *Server) Kill() {
 	}
 }
 
-// Close ends it and removes what it kept.
+// Close ends the server and removes its files.
 func (s *Server) Close() {
 	s.Kill()
 	_ = os.RemoveAll(s.dir)
 }
 
-// log is the file that Redis 7 appends to, unless it was rewritten, which these
-// servers are too small for.
+// log returns the file to which Redis 7 appends before the first rewrite. These servers are too
+// small for a rewrite.
 func (s *Server) log() string {
 	return filepath.Join(s.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 }
 
-// Written waits until all that was answered is in the file, and returns its length.
-// While the disk is flushed, Redis answers before it writes.
+// Written waits until all acknowledged writes are in the file, and returns its length. During a
+// flush of the disk, Redis replies before it writes.
 func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -94,8 +94,8 @@ func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, 
 	return file.Size(), nil
 }
 
-// Cut has a server that was killed lose what it wrote beyond a length, as when the
-// power fails before the disk is flushed.
+// Cut truncates the file of a killed server to a length, as if the power had failed before the disk
+// was flushed.
 func (s *Server) Cut(length int64) error {
 	if s.kill != nil {
 		return errors.New("truncate the file of Redis: Redis is running")

@@ -1,4 +1,4 @@
-// Package redisserver starts a Redis of one's own.
+// Package redisserver starts private Redis servers.
 package redisserver
 
 import (
@@ -16,13 +16,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrNone says that there is no Redis on this machine to start.
+// ErrNone means that no Redis is installed on this machine.
 var ErrNone = errors.New("no redis-server or valkey-server on PATH: install one, or name a Redis with --redis")
 
-// Start starts an empty redis-server without persistence on a unix socket in a
-// temporary directory, and returns its address once it answers, and a function
-// that ends it and removes the directory. On Linux it ends with this process
-// too, in whatever way that ends.
+// Start starts an empty redis-server without persistence on a unix socket in a temporary directory.
+// It returns the address once the server replies, and a function that ends it and removes the
+// directory. On Linux the server also ends with this process, however that ends.
 func Start(ctx context.Context) (url string, stop func(), err error) {
 	program, err := find()
 	if err != nil {
@@ -43,8 +42,8 @@ func Start(ctx context.Context) (url string, stop func(), err error) {
 	}, nil
 }
 
-// run starts a server on redis.sock in its directory, and returns what kills it once
-// it answers.
+// run starts a server on redis.sock in its directory. It returns once the server replies, with a
+// function that kills it.
 func run(ctx context.Context, program, dir string, options ...string) (kill func(), err error) {
 	socket := filepath.Join(dir, "redis.sock")
 	cmd := exec.Command(program, append([]string{ //nolint:noctx // it ends by kill
@@ -53,7 +52,7 @@ func run(ctx context.Context, program, dir string, options ...string) (kill func
 	dieWithParent(cmd)
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
-		// A child that dies with its parent dies with the thread that started it.
+		// The kernel ends the child with the thread that started it, not only with the process.
 		runtime.LockOSThread()
 		defer close(ended)
 		err := cmd.Start()
@@ -84,7 +83,7 @@ func find() (string, error) {
 	return "", ErrNone
 }
 
-// answers waits until the server answers a PING.
+// answers waits until the server replies to a PING.
 func answers(ctx context.Context, socket string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

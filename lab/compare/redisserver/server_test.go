@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/compare/redisserver"
 )
 
-// findable puts the server that the tests use on PATH, where it need not be.
+// findable puts the server of the tests on PATH.
 func findable(t *testing.T) {
 	t.Helper()
 	if program := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); program != "" {

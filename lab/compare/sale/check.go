@@ -88,7 +88,7 @@ func ordersOf(ctx context.Context, db *sql.DB, voucher int64) (all []row, err er
 	return all, nil
 }
 
-// check judges a sale that has settled.
+// check judges a sale after Settle.
 func (s *Servers) check(ctx context.Context, a Admitter, sale Sale, told []Told) (Verdict, int, error) {
 	rows, err := ordersOf(ctx, s.db, sale.Voucher)
 	if err != nil {

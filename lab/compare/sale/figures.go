@@ -21,7 +21,7 @@ const (
 	crowd   = 160     // users who want one of these; each asks twice
 )
 
-// A Figure is how one way did, over all rounds.
+// A Figure holds the figures of one way, over all rounds.
 type Figure struct {
 	Variant
 	Admitted, Stored     float64 // orders a second, the median of the rounds; stored is from the first call to the last row
@@ -39,9 +39,8 @@ type Figure struct {
 	stored   []float64
 }
 
-// Figures has every variant sell for so long to [callers] at a time, a piece for each,
-// and then sell out a small sale, in turns, so that what else the machine does strikes
-// all of them.
+// Figures lets every variant sell to [callers] at a time for a while, an item each, and then sell
+// out a small sale. Variants take turns, so that other work of the machine affects all of them.
 func (s *Servers) Figures(ctx context.Context, variants []Variant, rounds int, each time.Duration) ([]*Figure, error) {
 	all := make([]*Figure, len(variants))
 	for i, v := range variants {
@@ -66,7 +65,7 @@ func (s *Servers) Figures(ctx context.Context, variants []Variant, rounds int, e
 
 func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// Ratio is the median over rounds of what one way admitted a second, in terms of another.
+// Ratio returns the median over rounds of the admission rate of one way relative to another.
 func (f *Figure) Ratio(to *Figure) float64 {
 	all := make([]float64, len(f.admitted))
 	for i := range all {
@@ -75,7 +74,7 @@ func (f *Figure) Ratio(to *Figure) float64 {
 	return median(all)
 }
 
-// measure is one round of one variant.
+// measure runs one round of one variant.
 func (s *Servers) measure(ctx context.Context, f *Figure, each time.Duration) (err error) {
 	a, err := f.New(ctx, s)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Servers) load(ctx context.Context, a Admitter, f *Figure, each time.Dur
 	return f.check(ctx, s, a, sale, told)
 }
 
-// sellOut sells few pieces to many users, who ask twice at the same time.
+// sellOut sells a small stock to many users, which ask twice at the same time.
 func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Told, Sale, error) {
 	sale, err := s.open(ctx, a, few, false)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Told, Sale, error)
 	return told, sale, a.Settle(ctx, sale)
 }
 
-// check adds what is wrong with a sale.
+// check adds the errors of a sale.
 func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, told []Told) error {
 	v, rows, err := s.check(ctx, a, sale, told)
 	f.Add(v)

@@ -11,9 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// grouped has the callers of one moment share one transaction: the server's way past
-// Redis, for users who want several pieces. It decides in the process, while it has
-// the row of the sale.
+// grouped lets concurrent callers share one transaction: the server's path without Redis, for
+// quantities above one. It decides in the process, while it holds the row of the sale.
 type grouped struct {
 	*single
 	mu      sync.Mutex
@@ -22,7 +21,7 @@ type grouped struct {
 	flights sync.WaitGroup
 }
 
-// A seat is a caller who waits.
+// A seat is a waiting caller.
 type seat struct {
 	Wish
 	order  int64
@@ -38,7 +37,7 @@ func newGrouped(ctx context.Context, on *Servers) (*grouped, error) {
 	return &grouped{single: s}, err
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
 	order, err := g.number(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func (g *grouped) fly(ctx context.Context) {
 	}
 }
 
-// commit decides the wishes of a batch, which are all of one sale.
+// commit decides the wishes of a batch, which are all for one sale.
 func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -132,7 +131,7 @@ func grant(batch []*seat, left int, held map[int64]int64) (orders, buyers, piece
 	return orders, buyers, pieces
 }
 
-// Close is as [Admitter] says.
+// Close implements [Admitter].
 func (g *grouped) Close(ctx context.Context) error {
 	g.flights.Wait()
 	return g.single.Close(ctx)

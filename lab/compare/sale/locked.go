@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 )
 
-// locked lets each user ask once at a time, by the server's lock over Redis, and then
-// looks for an order and updates conditionally.
+// locked serialises the requests of each user, by the server's lock over Redis, and then checks for
+// an order and updates conditionally.
 type locked struct {
 	conditional
 	locks *lock.Locker
@@ -29,7 +29,7 @@ func newLocked(ctx context.Context, on *Servers) (Admitter, error) {
 	return &locked{conditional{s}, locks}, nil
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (l *locked) Admit(ctx context.Context, w Wish) (a Answer, err error) {
 	err = l.locks.Do(ctx, fmt.Sprintf("order:%d:%d", w.Voucher, w.User), func(ctx context.Context, _ *lock.Lease) error {
 		if a, err = l.held(ctx, w); err != nil || a.Decision != 0 {
@@ -41,7 +41,7 @@ func (l *locked) Admit(ctx context.Context, w Wish) (a Answer, err error) {
 	return a, err
 }
 
-// Close is as [Admitter] says.
+// Close implements [Admitter].
 func (l *locked) Close(ctx context.Context) error {
 	return errors.Join(l.locks.Close(ctx), l.conditional.Close(ctx))
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// This file is all that knows internal/flashsale and what it needs.
+// Only this file uses internal/flashsale and its dependencies.
 
 // ours is the server's own flash sale, wired to package order as in the server: each order has its
 // outbox job and is added to its user's list. Its orders have one item. For several items it uses a
@@ -122,7 +122,7 @@ func (o *ours) start(ctx context.Context) error {
 	return nil
 }
 
-// run has workers run until Close.
+// run starts workers. Close ends them.
 func (o *ours) run(ctx context.Context, workers ...func(context.Context) error) {
 	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, work := range workers {
@@ -130,7 +130,7 @@ func (o *ours) run(ctx context.Context, workers ...func(context.Context) error) 
 	}
 }
 
-// client opens one as the server does, but that it is patient, and counted.
+// client opens a client as the server does, but with longer time-outs, and counted.
 func (o *ours) client(role string, certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	options, err := redis.ParseURL(o.redisURL)
 	if err != nil {
@@ -169,7 +169,7 @@ func (o *ours) Place(voucher int64, stock int) (partition, buckets int) {
 	return o.service.PartitionFor(voucher, stock)
 }
 
-// Open is as [Admitter] says.
+// Open implements [Admitter].
 func (o *ours) Open(ctx context.Context, s Sale) error {
 	o.sale = s
 	o.admitted.Store(0)
@@ -214,7 +214,7 @@ func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
 	}
 }
 
-// Settle is as [Admitter] says.
+// Settle implements [Admitter].
 func (o *ours) Settle(ctx context.Context, s Sale) error {
 	if s.Many {
 		return o.several.Settle(ctx, s)
@@ -225,7 +225,7 @@ func (o *ours) Settle(ctx context.Context, s Sale) error {
 	})
 }
 
-// Left is as [Admitter] says.
+// Left implements [Admitter].
 func (o *ours) Left(ctx context.Context, s Sale) (int, error) {
 	if s.Many {
 		return o.several.Left(ctx, s)
@@ -234,10 +234,10 @@ func (o *ours) Left(ctx context.Context, s Sale) (int, error) {
 	return left[s.Voucher], err
 }
 
-// Retried is as [Admitter] says.
+// Retried implements [Admitter].
 func (o *ours) Retried() int64 { return o.retries.Retried() + o.several.Retried() }
 
-// Close is as [Admitter] says.
+// Close implements [Admitter].
 func (o *ours) Close(ctx context.Context) error {
 	o.stop()
 	o.workers.Wait()

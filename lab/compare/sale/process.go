@@ -19,7 +19,7 @@ import (
 // processEnv is set if this program is a server of the table of wrong ways.
 const processEnv = "BENCH_SALE_PROCESS"
 
-// IsProcess reports whether this program is to be [Process] and nothing else.
+// IsProcess reports whether this program must run [Process] only.
 func IsProcess() bool { return os.Getenv(processEnv) != "" }
 
 // Process is a server that sells in the way named on in. It handles one wish or several at a time,
@@ -42,13 +42,13 @@ type setting struct {
 	Prefix          string // of keys
 }
 
-// A question begins a wish; the same again has one go on that stopped.
+// A question begins a wish; repeated, it resumes a paused one.
 type question struct {
 	Wish
 	Order int64 // the number of the wish, and of its order
 }
 
-// A stage is how far a wish has come.
+// A stage is the progress of a wish.
 type stage int
 
 const (
@@ -77,7 +77,7 @@ type server struct {
 	wishes map[int64]*wish
 }
 
-// A wish under way.
+// A wish in progress.
 type wish struct {
 	*server
 	question
@@ -103,7 +103,7 @@ func newServer(s setting) (*server, error) {
 	return p, nil
 }
 
-// answer has a wish come as far as it can.
+// answer runs a wish as far as possible.
 func (p *server) answer(q question) reply {
 	p.mu.Lock()
 	w := p.wishes[q.Order]

@@ -46,7 +46,7 @@ func newQueued(batch int) func(context.Context, *Servers) (Admitter, error) {
 	}
 }
 
-// Open is as [Admitter] says. The consumer runs until the next one, or Close.
+// Open implements [Admitter]. The consumer runs until the next one, or Close.
 func (q *queued) Open(ctx context.Context, s Sale) error {
 	q.end()
 	if err := q.at.open(ctx, q.rdb, s); err != nil {
@@ -74,7 +74,7 @@ func (q *queued) end() {
 	q.reader.Wait()
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (q *queued) Admit(ctx context.Context, w Wish) (Answer, error) {
 	order, err := q.number(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (q *queued) consume(ctx context.Context, s Sale) error {
 	return nil
 }
 
-// keep stores a batch and then ends its entries.
+// keep stores a batch and then acknowledges its entries.
 func (q *queued) keep(ctx context.Context, stream string, batch []redis.XMessage) error {
 	ids, numbers := make([]string, len(batch)), [3][]int64{}
 	for i, m := range batch {
@@ -149,7 +149,7 @@ func (q *queued) keep(ctx context.Context, stream string, batch []redis.XMessage
 	return err
 }
 
-// Settle is as [Admitter] says.
+// Settle implements [Admitter].
 func (q *queued) Settle(ctx context.Context, s Sale) error {
 	return settled(ctx, func() (bool, error) {
 		select {
@@ -162,7 +162,7 @@ func (q *queued) Settle(ctx context.Context, s Sale) error {
 	})
 }
 
-// settled waits until a sale is.
+// settled waits until a sale has settled.
 func settled(ctx context.Context, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -177,12 +177,12 @@ func settled(ctx context.Context, is func() (bool, error)) error {
 	}
 }
 
-// Left is as [Admitter] says.
+// Left implements [Admitter].
 func (q *queued) Left(ctx context.Context, s Sale) (int, error) {
 	return q.rdb.Get(ctx, q.at.stock(s.Voucher)).Int()
 }
 
-// Close is as [Admitter] says.
+// Close implements [Admitter].
 func (q *queued) Close(ctx context.Context) error {
 	q.end()
 	return errors.Join(q.failed, q.single.Close(ctx))

@@ -24,7 +24,7 @@ type Plan struct {
 // Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"strategies", "wrong"} }
 
-// Report measures what the plan says and writes a table of each question to out.
+// Report runs the planned measurements and writes a table of each to out.
 func Report(ctx context.Context, p Plan, out io.Writer) (err error) {
 	s, err := Open(ctx, p.Redis, p.Database)
 	if err != nil {
@@ -48,7 +48,7 @@ type report struct {
 	out     io.Writer
 }
 
-// table prints a heading and rows, columns aligned.
+// table prints a heading and rows with aligned columns.
 func (r *report) table(heading, columns string, rows [][]any) {
 	_, _ = fmt.Fprintf(r.out, "%s\n\n", heading)
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -64,8 +64,8 @@ func (r *report) table(heading, columns string, rows [][]any) {
 	_, _ = fmt.Fprintln(r.out)
 }
 
-// goal is how many times as many orders the server's way admits as the best that makes
-// a transaction of each.
+// goal is the wanted admission rate of the server's way, relative to the best way with a
+// transaction for each order.
 const goal = 8
 
 func (r *report) strategies(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (r *report) strategies(ctx context.Context) error {
 	return nil
 }
 
-// ratio prints the one that has a goal.
+// ratio prints the ratio that has a goal.
 func (r *report) ratio(all []*Figure) {
 	var best *Figure
 	for _, f := range all {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// servers are those of one test.
+// servers returns the servers of a test.
 func servers(t *testing.T) *Servers {
 	t.Helper()
 	s, err := Open(t.Context(), testkit.Redis(t), testkit.Postgres(t))
@@ -43,7 +43,7 @@ func servers(t *testing.T) *Servers {
 	return s
 }
 
-// start has one variant sell.
+// start opens one variant.
 func start(t *testing.T, s *Servers, v Variant) Admitter {
 	t.Helper()
 	a, err := v.New(t.Context(), s)
@@ -98,7 +98,7 @@ func TestFiveOrEightOfTenAreSoldWhole(t *testing.T) {
 	}
 }
 
-// together has wishes made at the same time.
+// together runs wishes at the same time.
 func together(t *testing.T, a Admitter, wishes ...Wish) []Told {
 	t.Helper()
 	told, errs := make([]Told, len(wishes)), make([]error, len(wishes))

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// Anomalies is how one way came out.
+// Anomalies holds the results of one way.
 type Anomalies struct {
 	Name   string
 	Theory string // what must be above 0, in words
@@ -22,19 +22,20 @@ type Anomalies struct {
 	Holds bool // of the three that have a theory, exactly those are above 0
 }
 
-// A scene is a sale to two wishes that come at the same moment, each of one piece.
+// A scene is a sale to two concurrent wishes, each for one item.
 type scene struct {
 	stock int
 	users [2]int64
 }
 
-// scenes are one piece for two users; two for one user who asks twice; and enough.
+// scenes returns the scenes: one item for two users, two items for one user that asks twice, and
+// enough items.
 func scenes() []scene { return []scene{{1, [2]int64{1, 2}}, {2, [2]int64{1, 1}}, {2, [2]int64{1, 2}}} }
 
 type child = subprocess.Process[question, reply]
 
-// Wrong plays every scene so many times with each way, on real processes: the first
-// wish is stopped at its worst moment, the second one comes as far as it gets.
+// Wrong plays every scene repeatedly with each way, on real processes: the first wish stops at its
+// worst moment, and the second runs as far as it gets.
 func (s *Servers) Wrong(ctx context.Context, times int) ([]Anomalies, error) {
 	var all []Anomalies
 	for _, w := range ways() {
@@ -80,7 +81,7 @@ func (s *Servers) play(ctx context.Context, w way, times int) (v Verdict, err er
 	return v, nil
 }
 
-// theatre is where the scenes of a way are played: its servers, and its tables.
+// theatre holds the servers and tables for the scenes of a way.
 type theatre struct {
 	*Servers
 	way    way
@@ -158,7 +159,7 @@ func (t *theatre) play(ctx context.Context, sc scene) (Verdict, error) {
 	return judge(sc.stock, left, rows, said), err
 }
 
-// sale opens one where the way looks for it.
+// sale opens a sale in the store of the way.
 func (t *theatre) sale(ctx context.Context, stock int) (Sale, error) {
 	order, err := t.number(ctx)
 	if err != nil {
@@ -179,7 +180,7 @@ func (t *theatre) sale(ctx context.Context, stock int) (Sale, error) {
 	return s, nil
 }
 
-// left counts the pieces where the way does.
+// left counts the stock in the store of the way.
 func (t *theatre) left(ctx context.Context, s Sale) (n int, err error) {
 	if t.way.inRedis {
 		n, err = t.rdb.Get(ctx, t.at.stock(s.Voucher)).Int()

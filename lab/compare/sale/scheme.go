@@ -15,7 +15,7 @@ const (
 	Held                         // the user has Answer.Order already
 )
 
-// A Wish is one user who wants pieces of a sale, all of them or none.
+// A Wish is a request of one user for items of a sale, all of them or none.
 type Wish struct {
 	User, Voucher int64
 	Quantity      int
@@ -34,16 +34,16 @@ type Sale struct {
 	Many          bool // users want several pieces, and not one each
 }
 
-// An Admitter is one way to sell. Admit may be called by many at once; a user has one
-// order of a sale at most.
+// An Admitter is one way to sell. Admit is safe for concurrent use; a user has at most one order of
+// a sale.
 type Admitter interface {
 	// Open opens a sale that has its row in flash_sales. There is one at a time.
 	Open(ctx context.Context, s Sale) error
 	// Admit decides. After an error the outcome of the wish is unknown.
 	Admit(ctx context.Context, w Wish) (Answer, error)
-	// Settle waits until every order that was admitted is stored.
+	// Settle waits until every admitted order is stored.
 	Settle(ctx context.Context, s Sale) error
-	// Left counts the pieces, where this way counts them.
+	// Left returns the remaining stock, from the store of this way.
 	Left(ctx context.Context, s Sale) (int, error)
 	// Retried counts repeated attempts after a conflict.
 	Retried() int64
@@ -60,7 +60,7 @@ type Variant struct {
 	New    func(ctx context.Context, on *Servers) (Admitter, error)
 }
 
-// Variants are all that are compared.
+// Variants returns all compared variants.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "SELECT FOR UPDATE", Single: true, New: newPessimistic},
@@ -75,11 +75,11 @@ func Variants() []Variant {
 	}
 }
 
-// group is the way of the server.
+// group names the way of the server.
 const group = "Lua, group commit"
 
-// retries counts.
+// retries is a counter of retries.
 type retries struct{ n atomic.Int64 }
 
-// Retried is as [Admitter] says.
+// Retried implements [Admitter].
 func (r *retries) Retried() int64 { return r.n.Load() }

@@ -26,7 +26,7 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// text is a statement without its header.
+// text returns a statement without its header.
 func text(name string) string {
 	b, err := sqlFiles.ReadFile("sql/" + name + ".sql")
 	if err != nil {
@@ -40,7 +40,7 @@ const (
 	sessions = 64               // of the database at most: one for each caller
 )
 
-// Servers are where sales are held: a Redis and a PostgreSQL for this alone.
+// Servers are the stores of sales: a Redis and a PostgreSQL for this measurement alone.
 type Servers struct {
 	redisURL, dsn string
 
@@ -55,8 +55,7 @@ type Servers struct {
 	redisTrips, sqlTrips atomic.Int64 // writes to the servers: each client here waits for an answer before it writes again
 }
 
-// Open connects to servers, of which the database is empty, and makes the server's
-// tables there.
+// Open connects to servers with an empty database, and creates the server's tables there.
 func Open(ctx context.Context, redisURL, dsn string) (*Servers, error) {
 	s := &Servers{redisURL: redisURL, dsn: dsn, prefix: "bench" + strings.ToLower(rand.Text()[:12])}
 	var err error
@@ -108,7 +107,7 @@ func (s *Servers) openDatabase(ctx context.Context) error {
 	return nil
 }
 
-// connect opens a pool whose sessions have a name and look for tables in a schema.
+// connect opens a pool with a session name and a search path.
 func connect(dsn, schema, name string, trips *atomic.Int64) (*sql.DB, error) {
 	config, err := clients.Postgres(dsn, schema, patience)
 	if err != nil {
@@ -156,7 +155,7 @@ type placer interface {
 	Place(voucherID int64, stock int) (partition, buckets int)
 }
 
-// open makes the rows of a sale, and opens it.
+// open creates the rows of a sale, and opens it.
 func (s *Servers) open(ctx context.Context, a Admitter, stock int, many bool) (Sale, error) {
 	made := Sale{Shop: s.shop, Stock: stock, Many: many}
 	var err error
@@ -174,10 +173,10 @@ func (s *Servers) open(ctx context.Context, a Admitter, stock int, many bool) (S
 	return made, nil
 }
 
-// nowhere places a sale of which Redis does not know as the server's.
+// nowhere is the placement of a sale that is not in Redis.
 func nowhere(int64, int) (partition, buckets int) { return 0, 1 }
 
-// row makes a sale that is open, in the server's tables.
+// row creates an open sale in the server's tables.
 func (s *Servers) row(ctx context.Context, stock int, place func(int64, int) (partition, buckets int)) (voucher int64, err error) {
 	v, err := s.rows.Voucher.Create().SetShopID(s.shop).SetKind("FLASH").SetTitle("Noon").SetPayValue(100).SetFaceValue(500).SetOnePerUser(true).Save(ctx)
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *Servers) row(ctx context.Context, stock int, place func(int64, int) (pa
 	return v.ID, nil
 }
 
-// clean removes all sales and orders, from the Redis too.
+// clean removes all sales and orders, also from Redis.
 func (s *Servers) clean(ctx context.Context) error {
 	if _, err := s.db.ExecContext(ctx, text("clean")); err != nil {
 		return fmt.Errorf("remove sales and orders: %w", err)
@@ -220,7 +219,7 @@ func (s *Servers) clean(ctx context.Context) error {
 // space returns an unused key prefix.
 func (s *Servers) space() string { return fmt.Sprintf("%s-%d", s.prefix, s.used.Add(1)) }
 
-// number makes the number of an order.
+// number returns a new order number.
 func (s *Servers) number(ctx context.Context) (int64, error) { return s.numbers.Next(ctx, 0) }
 
 func counted(conn net.Conn, err error) func(*atomic.Int64) (net.Conn, error) {

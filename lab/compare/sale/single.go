@@ -10,14 +10,14 @@ import (
 	"github.com/lib/pq/pqerror"
 )
 
-// single are the ways in which each order is a transaction and the database decides.
+// single holds the common parts of ways with one transaction per order, decided in the database.
 type single struct {
 	*Servers
 	retries
 	statements
 }
 
-// statements are prepared: a round trip is one of what is compared.
+// statements are prepared, because round trips are part of the comparison.
 type statements struct{ see, lock, holder, deduct, insert, take, swap, store, left *sql.Stmt }
 
 func newSingle(ctx context.Context, on *Servers) (*single, error) {
@@ -34,13 +34,13 @@ func newSingle(ctx context.Context, on *Servers) (*single, error) {
 	return s, nil
 }
 
-// Open is as [Admitter] says: the row is all there is.
+// Open implements [Admitter]: the row already exists.
 func (s *single) Open(context.Context, Sale) error { return nil }
 
 // Settle implements [Admitter]: an admitted user has a row already.
 func (s *single) Settle(context.Context, Sale) error { return nil }
 
-// Left is as [Admitter] says.
+// Left implements [Admitter].
 func (s *single) Left(ctx context.Context, sale Sale) (n int, err error) {
 	if err := s.left.QueryRowContext(ctx, sale.Voucher).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the stock: %w", err)
@@ -48,7 +48,7 @@ func (s *single) Left(ctx context.Context, sale Sale) (n int, err error) {
 	return n, nil
 }
 
-// Close is as [Admitter] says.
+// Close implements [Admitter].
 func (s *single) Close(context.Context) error {
 	var all []error
 	for _, stmt := range []*sql.Stmt{s.see, s.lock, s.holder, s.deduct, s.insert, s.take, s.swap, s.store, s.left} {
@@ -59,7 +59,7 @@ func (s *single) Close(context.Context) error {
 	return errors.Join(all...)
 }
 
-// held answers for a user who has an order, if that is so.
+// held answers for a user with an order, if there is one.
 func (s *single) held(ctx context.Context, w Wish) (a Answer, err error) {
 	a.Decision = Held
 	err = s.holder.QueryRowContext(ctx, w.Voucher, w.User).Scan(&a.Order)
@@ -69,8 +69,8 @@ func (s *single) held(ctx context.Context, w Wish) (a Answer, err error) {
 	return a, err
 }
 
-// doubled reports whether a user's other order was faster, which the index order_live
-// says.
+// doubled reports whether another order of the user was faster, by an error of the index
+// order_live.
 func doubled(err error) bool { return pq.As(err, pqerror.UniqueViolation) != nil }
 
 // conditional updates the stock if it is large enough, and inserts, in one statement.
@@ -81,7 +81,7 @@ func newConditional(ctx context.Context, on *Servers) (Admitter, error) {
 	return conditional{s}, err
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (c conditional) Admit(ctx context.Context, w Wish) (Answer, error) {
 	for {
 		order, err := c.number(ctx)
@@ -109,7 +109,7 @@ func (c conditional) Admit(ctx context.Context, w Wish) (Answer, error) {
 	}
 }
 
-// changed reports whether a statement changed any.
+// changed reports whether a statement changed a row.
 func changed(r sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func newVersioned(ctx context.Context, on *Servers) (Admitter, error) {
 	return versioned{s}, err
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (v versioned) Admit(ctx context.Context, w Wish) (Answer, error) {
 	order, err := v.number(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func newPessimistic(ctx context.Context, on *Servers) (Admitter, error) {
 	return pessimistic{s}, err
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (p pessimistic) Admit(ctx context.Context, w Wish) (a Answer, err error) {
 	order, err := p.number(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func rowIn(ctx context.Context, tx *sql.Tx, s *sql.Stmt, args ...any) *sql.Row {
 	return tx.StmtContext(ctx, s).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the end of tx does
 }
 
-// execIn does the same with one that has no answer.
+// execIn runs a prepared statement without rows in a transaction.
 func execIn(ctx context.Context, tx *sql.Tx, s *sql.Stmt, args ...any) error {
 	_, err := tx.StmtContext(ctx, s).ExecContext(ctx, args...) //nolint:sqlclosecheck // the end of tx does
 	return err

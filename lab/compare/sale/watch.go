@@ -21,15 +21,15 @@ func newWatch(ctx context.Context, on *Servers) (Admitter, error) {
 	return &watched{s, keys{on.space()}}, err
 }
 
-// Open is as [Admitter] says.
+// Open implements [Admitter].
 func (x *watched) Open(ctx context.Context, s Sale) error { return x.at.open(ctx, x.rdb, s) }
 
-// Left is as [Admitter] says.
+// Left implements [Admitter].
 func (x *watched) Left(ctx context.Context, s Sale) (int, error) {
 	return x.rdb.Get(ctx, x.at.stock(s.Voucher)).Int()
 }
 
-// Admit is as [Admitter] says.
+// Admit implements [Admitter].
 func (x *watched) Admit(ctx context.Context, w Wish) (Answer, error) {
 	order, err := x.number(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (x *watched) Admit(ctx context.Context, w Wish) (Answer, error) {
 	return a, nil
 }
 
-// reserve tries once.
+// reserve makes one attempt.
 func (x *watched) reserve(ctx context.Context, w Wish, order int64) (a Answer, err error) {
 	stock, buyers, user := x.at.stock(w.Voucher), x.at.buyers(w.Voucher), strconv.FormatInt(w.User, 10)
 	err = x.rdb.Watch(ctx, func(tx *redis.Tx) error {
@@ -84,7 +84,7 @@ func (x *watched) reserve(ctx context.Context, w Wish, order int64) (a Answer, e
 	return a, err
 }
 
-// keys are those of the ways that keep a sale in Redis by themselves.
+// keys are the keys of ways with a simple sale in Redis.
 type keys struct{ prefix string }
 
 func (k keys) of(voucher int64, what string) string {
@@ -94,10 +94,10 @@ func (k keys) of(voucher int64, what string) string {
 // stock returns the key of the stock, a number.
 func (k keys) stock(voucher int64) string { return k.of(voucher, "stock") }
 
-// buyers have orders: a hash.
+// buyers returns the key of the buyers with their orders, a hash.
 func (k keys) buyers(voucher int64) string { return k.of(voucher, "buyers") }
 
-// orders wait for their rows: a stream.
+// orders returns the key of the orders that wait for their rows, a stream.
 func (k keys) orders(voucher int64) string { return k.of(voucher, "orders") }
 
 // open sets the stock.

@@ -17,14 +17,14 @@ import (
 //go:embed lua/unlock.lua
 var unlockLua string
 
-// A way is one that is taught, right or wrong, on one server or two. Each user may have
-// one order of a sale.
+// A way is a commonly taught one, right or wrong, on one server or two. Each user may have one
+// order of a sale.
 type way struct {
 	name    string
 	servers int
 	indexed bool // its tables have the constraints and indexes of the server's; else none
 	inRedis bool // its stock is there
-	// What theory says must happen when another wish comes at the worst moment.
+	// The predicted outcome when another wish comes at the worst moment.
 	oversold, duplicate, unsold bool
 	admit                       func(ctx context.Context, w *wish) (Answer, error)
 }
@@ -85,7 +85,7 @@ func (w *wish) insert(ctx context.Context, db querier) error {
 	return err
 }
 
-// buy takes the pieces and inserts the order.
+// buy takes stock and inserts the order.
 func (w *wish) buy(ctx context.Context, db querier) (Answer, error) {
 	if _, err := db.ExecContext(ctx, text("deduct"), w.Voucher, w.Quantity); err != nil {
 		return Answer{}, fmt.Errorf("deduct: %w", err)
@@ -137,8 +137,8 @@ func inProcessLock(ctx context.Context, w *wish) (Answer, error) {
 	return checkThenDeduct(ctx, w)
 }
 
-// redisLock is SET NX PX over the whole sale. The work in its transaction has the pause
-// at its end: before the commit the lock is gone, or it is not.
+// redisLock is SET NX PX over the whole sale. The work in its transaction pauses at its end: the
+// lock is released before the commit, or after it.
 func redisLock(early bool) func(ctx context.Context, w *wish) (Answer, error) {
 	return func(ctx context.Context, w *wish) (a Answer, err error) {
 		if err := w.acquire(ctx); err != nil {
@@ -241,8 +241,8 @@ func watchOnce(ctx context.Context, w *wish) (a Answer, err error) {
 	return a, w.insert(ctx, w.db)
 }
 
-// conditionally is right also with the pause in its middle: the row of the sale is its
-// own from the update on.
+// conditionally is correct even with a pause in the middle, because it holds the row of the sale
+// from the update on.
 func conditionally(ctx context.Context, w *wish) (Answer, error) {
 	a, err := w.within(ctx, func(tx *sql.Tx) (Answer, error) {
 		ok, err := changed(tx.ExecContext(ctx, text("deduct_if"), w.Voucher, w.Quantity))

@@ -53,8 +53,8 @@ func version(id ID, v uint64) ID {
 	return ID{id.High&^0xf000 | v<<12, id.Low&^(3<<62) | 1<<63}
 }
 
-// newRedisSeconds is as courses teach it: the second, then 32 bits of a counter in
-// Redis that has a key for each day.
+// newRedisSeconds is as courses teach it: the second, then 32 bits of a counter in Redis with a key
+// for each day.
 func newRedisSeconds(_ context.Context, p Process) (Maker, error) {
 	begin := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	return makerFunc(func(ctx context.Context) (ID, error) {
@@ -113,8 +113,7 @@ func (s *snowflake) Next(ctx context.Context) (ID, error) {
 	return ID{Low: uint64(ms)<<22 | s.node<<12 | s.sequence}, nil
 }
 
-// newNextval asks a sequence of Postgres for each id, as a column of type bigserial
-// does.
+// newNextval reads each id from a sequence of Postgres, as a column of type bigserial does.
 func newNextval(ctx context.Context, p Process) (Maker, error) {
 	if _, err := p.DB.ExecContext(ctx, "CREATE SEQUENCE IF NOT EXISTS "+p.Name); err != nil {
 		return nil, fmt.Errorf("make the sequence: %w", err)

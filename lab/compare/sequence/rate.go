@@ -16,8 +16,8 @@ type Rate struct {
 	Trips     float64 // round trips for each
 }
 
-// Rates measures schemes in turns, in rounds: what else the machine does meets all of
-// them alike.
+// Rates measures schemes in turns, in rounds, so that other work of the machine affects all of them
+// equally.
 func (s *Servers) Rates(ctx context.Context, schemes []Scheme, rounds int, each time.Duration) ([]Rate, error) {
 	makers := make([]Maker, len(schemes))
 	for i, sc := range schemes {

@@ -25,8 +25,8 @@ type Plan struct {
 // Tables returns the names of the tables of [Report].
 func Tables() []string { return []string{"numbers"} }
 
-// Report measures what the plan says and writes the table to out. What it makes in
-// Redis and in the database has a random name, and is removed afterwards.
+// Report runs the planned measurements and writes the table to out. Its objects in Redis and in the
+// database have random names; it removes them afterwards.
 func Report(ctx context.Context, p Plan, out io.Writer) (err error) {
 	s, err := Open(ctx, p.Redis, p.Database)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An ID is 16 bytes, or 8, which are in Low.
+// An ID has 16 bytes, or 8, which are in Low.
 type ID struct{ High, Low uint64 }
 
 func (a ID) less(b ID) bool { return a.High < b.High || a.High == b.High && a.Low < b.Low }
@@ -47,10 +47,10 @@ type Scheme struct {
 	Read func(a, b ID) int64
 }
 
-// ours is the name of Tandian's scheme.
+// ours names Tandian's scheme.
 const ours = "segments, permuted (Tandian)"
 
-// Schemes are all there are.
+// Schemes returns all schemes.
 func Schemes() []Scheme {
 	return []Scheme{
 		{Name: ours, Bytes: 8, SQL: true, New: newSegments, Read: func(a, b ID) int64 {

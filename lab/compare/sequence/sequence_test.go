@@ -15,8 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A row's verdicts must be believed before Tandian's are: those of the schemes that
-// are known to be wrong are wrong.
+// The known wrong schemes must fail, or the verdict of Tandian's is worthless.
 func TestVerdictsMatchExpectations(t *testing.T) {
 	s, err := Open(t.Context(), testkit.Redis(t), testkit.Postgres(t))
 	if err != nil {
@@ -50,7 +49,7 @@ func TestVerdictsMatchExpectations(t *testing.T) {
 	}
 }
 
-// The trial itself must see what a layout shows: Tandian's without its permutation.
+// The trial itself must detect a revealing layout: Tandian's without its permutation.
 func TestVolumeIsReadWhereIDsRevealIt(t *testing.T) {
 	s, err := Open(t.Context(), testkit.Redis(t), "")
 	if err != nil {

@@ -24,11 +24,10 @@ var schemaSQL string
 // patience is longer than in production: a busy machine must not look like a fault.
 const patience = 10 * time.Second
 
-// workers make ids at once when the rate is measured.
+// workers is the number of goroutines that make ids while the rate is measured.
 const workers = 32
 
-// Servers are where ids come from. What is made there has a random name, and Close
-// removes it.
+// Servers are the stores of the schemes. Their objects have random names; Close removes them.
 type Servers struct {
 	rdb    *redis.Client
 	db     *sql.DB // nil without a database
@@ -37,8 +36,8 @@ type Servers struct {
 	sent   atomic.Int64 // writes to both
 }
 
-// Open connects to a Redis and, unless the DSN is empty, to a Postgres database,
-// where it makes a schema of its own.
+// Open connects to a Redis and, unless the DSN is empty, to a Postgres database, where it creates a
+// schema of its own.
 func Open(ctx context.Context, url, dsn string) (*Servers, error) {
 	s := &Servers{random: "bench_" + strings.ToLower(rand.Text()[:12])}
 	o, err := clients.Redis(url, patience)
@@ -81,7 +80,7 @@ func (s *Servers) openDatabase(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// Close removes what was made and disconnects.
+// Close removes the created objects and disconnects.
 func (s *Servers) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -96,8 +95,8 @@ func (s *Servers) Close(ctx context.Context) error {
 // name returns an unused name.
 func (s *Servers) name() string { return fmt.Sprintf("%s_%d_", s.random, s.used.Add(1)) }
 
-// snapshot returns a function that has Redis forget what was written since: as a
-// server does whose log lacks the last moment, or a replica that was behind.
+// snapshot returns a function that reverts later writes to Redis, like a server whose log lacks the
+// last moment, or a replica that was behind.
 func (s *Servers) snapshot(ctx context.Context, prefix string) (restore func() error, err error) {
 	kept := map[string]string{}
 	err = clients.Each(ctx, s.rdb, prefix, func(key string) (err error) {

@@ -37,7 +37,7 @@ func (s *Servers) trial(sc Scheme) *trial {
 	return &trial{s, sc, newHand(), s.name(), map[ID]bool{}, nil}
 }
 
-// process begins a further one, whose clock is the trial's.
+// process begins a further process with the clock of the trial.
 func (t *trial) process(ctx context.Context) (Maker, error) { return t.begin(ctx, 1, t.now) }
 
 // begin begins a process.
@@ -50,7 +50,7 @@ func (t *trial) begin(ctx context.Context, node uint64, now func() time.Time) (M
 	return m, nil
 }
 
-// end waits for what the processes have under way.
+// end waits for the background work of the processes.
 func (t *trial) end() {
 	for _, m := range t.all {
 		if w, ok := m.(interface{ Wait() }); ok {
@@ -75,8 +75,8 @@ func (t *trial) make(ctx context.Context, m Maker, count int, pause time.Duratio
 	return repeated, nil
 }
 
-// lost is how many ids are made twice when Redis loses the last hundred, and goes on
-// after so much time.
+// lost returns the number of repeated ids if Redis loses the last hundred, and continues after some
+// time.
 func (s *Servers) lost(ctx context.Context, sc Scheme, after time.Duration) (repeated int, err error) {
 	t := s.trial(sc)
 	defer t.end()

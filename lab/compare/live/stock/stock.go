@@ -1,6 +1,5 @@
-// Package stock is a live feed as gqlgen makes one by itself: its own transport for
-// WebSockets with its own settings, a channel for each subscriber, and a hub that reads
-// Redis pub/sub.
+// Package stock is a live feed with gqlgen's defaults: its own transport for WebSockets with its
+// own settings, a channel for each subscriber, and a hub that reads Redis pub/sub.
 package stock
 
 import (
@@ -22,7 +21,7 @@ import (
 
 //go:generate go tool -modfile=../../../../go.mod gqlgen generate
 
-// Channel is where items are published, each as the JSON of a FeedNoteAdded.
+// Channel is the Redis channel of items, each the JSON of a FeedNoteAdded.
 const Channel = "stock:feed"
 
 const (
@@ -40,8 +39,8 @@ type Hub struct {
 // NewHub returns a hub without subscribers.
 func NewHub() *Hub { return &Hub{subscribers: map[chan generated.FeedEvent]struct{}{}} }
 
-// Run hands out what is published until ctx ends. listening is called once nothing is
-// missed any more.
+// Run distributes published items until ctx ends. It calls listening once the subscription to Redis
+// is active.
 func (h *Hub) Run(ctx context.Context, rdb *redis.Client, listening func()) error {
 	sub := rdb.Subscribe(ctx, Channel)
 	defer func() { _ = sub.Close() }()
@@ -73,7 +72,7 @@ func (h *Hub) hand(e generated.FeedEvent) {
 	}
 }
 
-// Handler is a GraphQL server with the feed.
+// Handler returns a GraphQL server with the feed.
 func (h *Hub) Handler() http.Handler {
 	s := handler.New(generated.NewExecutableSchema(generated.Config{Resolvers: resolvers{h}}))
 	s.AddTransport(transport.Websocket{PingPongInterval: eachPing})
@@ -83,16 +82,16 @@ func (h *Hub) Handler() http.Handler {
 
 type resolvers struct{ hub *Hub }
 
-// Query answers nothing of interest.
+// Query resolves the only query.
 func (r resolvers) Query() generated.QueryResolver { return r }
 
-// Subscription answers feedUpdates.
+// Subscription resolves feedUpdates.
 func (r resolvers) Subscription() generated.SubscriptionResolver { return r }
 
-// Ok is there since a schema needs a query.
+// Ok exists because a schema needs a query.
 func (r resolvers) Ok(context.Context) (bool, error) { return true, nil }
 
-// FeedUpdates begins with FeedReady: from there on nothing is missed.
+// FeedUpdates begins with FeedReady: no later item is missed.
 func (r resolvers) FeedUpdates(ctx context.Context, _ *string) (<-chan generated.FeedEvent, error) {
 	c := make(chan generated.FeedEvent, room)
 	c <- generated.FeedReady{Cursor: "0"}

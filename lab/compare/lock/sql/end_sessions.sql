@@ -1,9 +1,9 @@
--- end_sessions: end the sessions that have a name.
+-- end_sessions: end the sessions of a name.
 --
 -- $1  application_name
 -- $2  only those that hold an advisory lock
 --
--- returns  how many were ended
+-- returns  number of ended sessions
 SELECT count(pg_terminate_backend(a.pid, 10000))
 FROM pg_stat_activity AS a
 WHERE a.application_name = $1

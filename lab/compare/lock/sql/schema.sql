@@ -1,6 +1,6 @@
--- schema: the tables of the work and of the locks in the database, in a schema of their
--- own, which search_path names. The unique index of orders counts only for the scheme
--- that sets one_per_user: elsewhere the lock alone must prevent a second order.
+-- schema: create the tables of the work and of the locks in a schema of their own, which
+-- search_path names. The unique index of orders counts only for the scheme that sets one_per_user:
+-- elsewhere the lock alone must prevent a second order.
 CREATE TABLE vouchers (name text PRIMARY KEY);
 
 CREATE TABLE orders (

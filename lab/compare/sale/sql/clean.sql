@@ -1,2 +1,2 @@
--- clean: no sale and no order is left, so that each measurement finds tables of one size.
+-- clean: remove all sales and orders, so that each measurement finds tables of one size.
 TRUNCATE orders, outbox_jobs, bare.orders, bare.flash_sales, flash_sales, vouchers CASCADE

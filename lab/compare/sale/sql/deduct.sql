@@ -1,5 +1,5 @@
--- deduct: take pieces out of a sale, whatever it has.
+-- deduct: take stock of a sale without a check.
 --
 -- $1  voucher
--- $2  pieces
+-- $2  quantity
 UPDATE flash_sales SET stock = stock - $2::bigint WHERE id = $1

@@ -1,4 +1,4 @@
--- holder: the order that a user has of a sale.
+-- holder: read the order of a user in a sale.
 --
 -- $1  voucher
 -- $2  user

@@ -1,4 +1,4 @@
--- holders: who of some users has an order of a sale.
+-- holders: read the orders of some users in a sale.
 --
 -- $1  voucher
 -- $2  users

@@ -1,10 +1,10 @@
--- store: a batch of orders that something else admitted, and take their pieces.
+-- store: store a batch of orders that were admitted elsewhere, and take their stock.
 --
--- $1  their numbers
+-- $1  order numbers
 -- $2  their users
--- $3  their pieces
+-- $3  their quantities
 -- $4  voucher
--- $5  now, milliseconds
+-- $5  now, in milliseconds
 WITH stored AS (
   INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, quantity, created_at, pay_before)
   SELECT i.id, i."user", $4::bigint, 1, 'UNPAID', true, true, 100, i.quantity, $5::bigint, $5::bigint + 900000
