@@ -35,8 +35,8 @@ type Feeds interface {
 
 // FeedOptions configures [Feed].
 type FeedOptions struct {
-	Clients   int // who read at once
-	Followers int // of the author who is pushed to all of them
+	Clients   int // concurrent readers
+	Followers int // of the author with fan-out
 	Fans      int // followers of the star
 	Threshold int // followers that make a star: more than Followers, Fans at most
 	Rounds    int // notes of each author, in turns

@@ -35,7 +35,7 @@ type Progress interface {
 // RedisDeletePlan configures RedisDelete. All fields are required.
 type RedisDeletePlan struct {
 	Work     redis.UniversalClient // fills and deletes; patient enough for a DEL of all members
-	Probe    redis.UniversalClient // asks meanwhile, on connections of its own
+	Probe    redis.UniversalClient // sends GETs meanwhile, on connections of its own
 	Prefix   string                // begins the keys
 	Members  int                   // of each key
 	Progress func(what string, total int) Progress

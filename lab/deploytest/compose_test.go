@@ -126,10 +126,10 @@ func TestComposePublishesNginxAndGrafanaAlone(t *testing.T) {
 			}
 		}
 		if front && !outside && !strings.HasPrefix(name, "server-") {
-			t.Errorf("%s is beside nginx", name)
+			t.Errorf("%s shares a network with nginx", name)
 		}
 		if back && name == "nginx" {
-			t.Error("nginx is beside the stores")
+			t.Error("nginx shares a network with the stores")
 		}
 	}
 	if !c.Networks["back"].Internal {
@@ -240,7 +240,7 @@ func TestComposeMountsExistingFiles(t *testing.T) {
 			from, to, _ := strings.Cut(v, ":")
 			if !strings.HasPrefix(from, "./") {
 				if _, ok := c.Volumes[from]; !ok {
-					t.Errorf("%s: there is no volume %s", name, from)
+					t.Errorf("%s: volume %s not found", name, from)
 				}
 				used[from] = true
 				continue
@@ -258,7 +258,7 @@ func TestComposeMountsExistingFiles(t *testing.T) {
 	}
 	for v := range c.Volumes {
 		if !used[v] {
-			t.Errorf("nobody has the volume %s", v)
+			t.Errorf("volume %s is unused", v)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func TestPrometheusScrapesComposeServices(t *testing.T) {
 				}
 				s, ok := c.Services[host]
 				if _, beside := s.on("back"); !ok || !beside {
-					t.Errorf("%s: there is no %s beside Prometheus", job.Job, host)
+					t.Errorf("%s: no service %s next to Prometheus", job.Job, host)
 				}
 			}
 		}

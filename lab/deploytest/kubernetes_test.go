@@ -142,7 +142,7 @@ func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 	}
 	stop, err := time.ParseDuration(all["ConfigMap"].Data["TANDIAN_STOP_TIMEOUT"])
 	if pre := c.Lifecycle.PreStop.Sleep.Seconds; err != nil || pre < 3 || time.Duration(spec.Grace-pre)*time.Second < stop+15*time.Second {
-		t.Errorf("a pod is killed %d s after it is told, %d of them before it hears; requests have %v (%v)", spec.Grace, pre, stop, err)
+		t.Errorf("pod has %d s to stop, %d of them before SIGTERM; requests have %v (%v)", spec.Grace, pre, stop, err)
 	}
 	mounted := map[string]bool{}
 	for _, v := range spec.Volumes {
@@ -150,7 +150,7 @@ func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 	}
 	for _, m := range c.VolumeMounts {
 		if !mounted[m.Name] {
-			t.Errorf("there is no volume %s", m.Name)
+			t.Errorf("volume %s not found", m.Name)
 		}
 	}
 
@@ -161,7 +161,7 @@ func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 	secret := map[string]bool{}
 	for _, e := range c.Env {
 		if !known[e.Name] {
-			t.Errorf("the server does not know %s", e.Name)
+			t.Errorf("unknown setting %s", e.Name)
 		}
 		if e.Value != "" || e.ValueFrom.SecretKeyRef.Key == "" {
 			t.Errorf("%s is not from the secret", e.Name)
@@ -170,10 +170,10 @@ func TestKubernetesServersAreHardenedAndBounded(t *testing.T) {
 	}
 	for name := range all["ConfigMap"].Data {
 		if !known[name] {
-			t.Errorf("the server does not know %s", name)
+			t.Errorf("unknown setting %s", name)
 		}
 		if strings.Contains(name, "SECRET") {
-			t.Errorf("%s stands in the file", name)
+			t.Errorf("%s is in the file", name)
 		}
 	}
 	for _, name := range []string{"DATABASE_URL", "REDIS_URL", "REDIS_CACHE_URL", "AWS_SECRET_ACCESS_KEY", "TANDIAN_PAYMENT_WEBHOOK_SECRET", "TANDIAN_CODE_WEBHOOK_SECRET"} {
@@ -290,7 +290,7 @@ func TestKubernetesNginxProxiesToTheService(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c.ReadinessProbe.TCP.Port == "" || c.LivenessProbe.TCP.Port == "" {
-		t.Error("nginx is asked for what the servers say: then it is gone with them")
+		t.Error("a probe of nginx depends on the servers")
 	}
 	list, err := os.ReadFile(File("deploy/kubernetes/tandian-servers.conf"))
 	if err != nil {

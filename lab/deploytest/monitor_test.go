@@ -355,7 +355,7 @@ func (m *monitor) allShown(t *testing.T, panels []panelQuery, exposed []string) 
 	}
 	for name := range notShown {
 		if shown[name] {
-			t.Errorf("%s is said not to be shown", name)
+			t.Errorf("%s is shown, but listed as not shown", name)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 		first := ask(t, http.MethodGet, c.address)
 		expect(t, what+", first", first, http.StatusOK, "MISS")
 		if n := p.asked(t, c.route) - before; n != 1 {
-			t.Errorf("%s: the first fetch asked the servers %d times", what, n)
+			t.Errorf("%s: first fetch made %d requests to the servers", what, n)
 		}
 		for range 5 {
 			again := ask(t, http.MethodGet, c.address)
@@ -149,7 +149,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 			}
 		}
 		if n := p.asked(t, c.route) - before; n != 1 {
-			t.Errorf("%s: six fetches asked the servers %d times", what, n)
+			t.Errorf("%s: six fetches made %d requests to the servers", what, n)
 		}
 		head := ask(t, http.MethodHead, c.address)
 		expect(t, what+", HEAD", head, http.StatusOK, "HIT")
@@ -159,7 +159,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 		}
 		if tag := first.header.Get("ETag"); tag != "" {
 			if a := ask(t, http.MethodGet, c.address, "If-None-Match: "+tag); a.status != http.StatusNotModified {
-				t.Errorf("%s: who has it gets %d", what, a.status)
+				t.Errorf("%s: conditional request got status %d", what, a.status)
 			}
 		}
 		kept[c.address] = first.body
@@ -172,7 +172,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 		"public answers": {"answers", strings.TrimPrefix(public, p.URL) + "   ", time.Minute},
 	} {
 		if left, ok := p.kept(t, c.cache, c.key); !ok || !about(left, c.age) {
-			t.Errorf("%s is kept %v (%t), want %v", what, left, ok, c.age)
+			t.Errorf("%s is cached for %v (%t), want %v", what, left, ok, c.age)
 		}
 	}
 
@@ -181,7 +181,7 @@ func TestNginxServesItsCacheWithoutAServer(t *testing.T) {
 	expect(t, "no picture", ask(t, http.MethodGet, p.URL+missing), http.StatusNotFound, "MISS")
 	expect(t, "no picture, again", ask(t, http.MethodGet, p.URL+missing), http.StatusNotFound, "HIT")
 	if left, ok := p.kept(t, "files", missing); !ok || !about(left, time.Minute) {
-		t.Errorf("a 404 is kept %v (%t)", left, ok)
+		t.Errorf("a 404 is cached for %v (%t)", left, ok)
 	}
 
 	// Private responses never come from the cache.
@@ -237,7 +237,7 @@ func TestNginxNeverCachesForKnownUsers(t *testing.T) {
 			expect(t, what+" for "+authorization[:1], ask(t, http.MethodGet, c.address, header), http.StatusOK, "BYPASS")
 			expect(t, what+" for "+authorization[:1]+" again", ask(t, http.MethodGet, c.address, header), http.StatusOK, "BYPASS")
 			if n := p.asked(t, c.route) - before; n != 2 {
-				t.Errorf("%s: two fetches of somebody known asked the servers %d times", what, n)
+				t.Errorf("%s: two fetches of a known user made %d requests to the servers", what, n)
 			}
 		}
 		expect(t, what+" for anybody, after", ask(t, http.MethodGet, c.address), http.StatusOK, "MISS")
@@ -253,7 +253,7 @@ func TestNginxNeverCachesForKnownUsers(t *testing.T) {
 	}
 	for range 2 {
 		if a := ask(t, http.MethodGet, address); !strings.Contains(a.body, `"me":null`) || a.cache() != "MISS" {
-			t.Errorf("nobody gets %q %s", a.cache(), a.body)
+			t.Errorf("anonymous client got %q %s", a.cache(), a.body)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func TestNginxCacheCannotBePoisoned(t *testing.T) {
 		a := ask(t, http.MethodGet, address, "Origin: "+c.origin)
 		expect(t, "for "+c.origin, a, http.StatusOK, c.cache)
 		if got := a.header.Get("Access-Control-Allow-Origin"); got != c.allowed {
-			t.Errorf("%s is told that %q may read it", c.origin, got)
+			t.Errorf("origin %s got allowed origin %q", c.origin, got)
 		}
 	}
 }
@@ -395,7 +395,7 @@ func TestNginxCachesStatusesForTheirLifetime(t *testing.T) {
 		}
 		left, ok := e.kept(t, "files", key)
 		if ok != (age > 0) || ok && !about(left, age) {
-			t.Errorf("%s is kept %v (%t), want %v", path, left, ok, age)
+			t.Errorf("%s is cached for %v (%t), want %v", path, left, ok, age)
 		}
 		if (a.cache() == "HIT") != (age > 0) || (asked.Load() > before) != (age == 0) {
 			t.Errorf("%s, again: %d %q", path, a.status, a.cache())
@@ -448,11 +448,11 @@ func TestNginxFetchesAPictureOnceForManyClients(t *testing.T) {
 	}
 	together("/media/x")
 	if n := asked.Swap(0); n != 1 {
-		t.Errorf("%d who want a picture at once asked %d times", many, n)
+		t.Errorf("%d parallel fetches of a picture made %d requests", many, n)
 	}
 	took := together("/graphql?query=x")
 	if n := asked.Load(); n != many {
-		t.Errorf("%d answers that nobody may keep came of %d requests", many, n)
+		t.Errorf("%d private responses came from %d requests", many, n)
 	}
 	if took > 2*time.Second { // one after the other, or by a lock that looks each half second, they take 6 s
 		t.Errorf("equal requests took %v", took)

@@ -60,7 +60,7 @@ func TestNginxHidesOperatorEndpoints(t *testing.T) {
 		}
 	}
 	if n := p.asked(t, "/metrics") + p.asked(t, "/readyz"); n != 0 {
-		t.Errorf("the servers were asked %d times", n)
+		t.Errorf("the servers got %d requests", n)
 	}
 	if a := ask(t, http.MethodGet, p.URL+"/healthz"); a.status != http.StatusOK || a.cache() != "" {
 		t.Errorf("/healthz: %d %q", a.status, a.cache())
@@ -109,7 +109,7 @@ func TestNginxSetsTheClientAddress(t *testing.T) {
 		case a.status == http.StatusTooManyRequests:
 			refused++
 			if a.header.Get("Retry-After") == "" {
-				t.Error("nobody says when to come again")
+				t.Error("no Retry-After header")
 			}
 		case a.status == http.StatusOK:
 			passed++
@@ -347,7 +347,7 @@ func TestUploadsPassNginxUpToTheLimitOfTheServer(t *testing.T) {
 	// file.
 	for range 5 {
 		if a := p.through(p.servers[0]).With("X-Nobody", "1").Upload(t, uploadImage, "a.png", large); len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("somebody unknown: %+v", a.Errors)
+			t.Errorf("anonymous client: got errors %+v", a.Errors)
 		}
 	}
 	// Above its limit the server rejects the file; far above, nginx does, with the same message.
@@ -358,7 +358,7 @@ func TestUploadsPassNginxUpToTheLimitOfTheServer(t *testing.T) {
 			t.Errorf("%d bytes: %+v", bytes, a.Errors)
 		}
 		if asked := p.asked(t, "/graphql") > before; asked != (who == "server") {
-			t.Errorf("%d bytes are not refused by the %s", bytes, who)
+			t.Errorf("%d bytes are not rejected by the %s", bytes, who)
 		}
 	}
 	if a, err := try(t, plain, http.MethodPost, p.URL+"/visit", strings.Repeat("x", 65<<10)); err != nil || a.status != http.StatusRequestEntityTooLarge ||
@@ -418,7 +418,7 @@ func TestAKilledServerLosesNoGETBehindNginx(t *testing.T) {
 	testkit.Eventually(t, time.Minute, func() bool { return got.Load() > 200 })
 	for _, addr := range addrs {
 		if !strings.Contains(e.log("access.log"), `"server":"`+addr+`"`) {
-			t.Errorf("%s was never asked", addr)
+			t.Errorf("%s got no requests", addr)
 		}
 	}
 	if err := processes[0].Process.Kill(); err != nil {
@@ -451,11 +451,11 @@ func TestNginxSendsNoPOSTASecondTime(t *testing.T) {
 	e := startNginx(t, []string{addr, other})
 	a, err := post(t, plain, e.URL)
 	if err != nil || a.status != http.StatusServiceUnavailable || asked.Load() != 1 {
-		t.Errorf("a POST whose server dies: %v %d, asked %d times", err, a.status, asked.Load())
+		t.Errorf("POST to a dying server: got %v %d after %d requests", err, a.status, asked.Load())
 	}
 	asked.Store(0)
 	if a := ask(t, http.MethodGet, e.URL+"/graphql?query=x"); a.status != http.StatusServiceUnavailable || asked.Load() != 2 {
-		t.Errorf("a GET whose servers die: %d, asked %d times", a.status, asked.Load())
+		t.Errorf("GET to dying servers: got %d after %d requests", a.status, asked.Load())
 	}
 }
 
@@ -513,7 +513,7 @@ func TestNginxSkipsAStartingServer(t *testing.T) {
 	// more, since it has the most connections. With an immediate refusal, half of the requests
 	// failed.
 	if n := failed.Load(); n > 20 {
-		t.Errorf("%d of 100 POSTs were told to come again", n)
+		t.Errorf("%d of 100 POSTs failed", n)
 	}
 }
 

@@ -134,7 +134,7 @@ func TestServerUserCannotHarmItsRedis(t *testing.T) {
 		t.Error(err)
 	}
 	if err := nobody.Get(t.Context(), "td:k").Err(); !redis.HasErrorPrefix(err, "NOPERM") {
-		t.Errorf("nobody in particular: %v", err)
+		t.Errorf("default user: %v", err)
 	}
 	for _, user := range []string{"admin", "exporter", "replica", "sentinel"} {
 		if err := client(t, "unix://"+user+":any@"+u.Path).Ping(t.Context()).Err(); err == nil {
@@ -201,7 +201,7 @@ func TestRedisAcceptsEachConfigFile(t *testing.T) {
 			}
 		})
 	}
-	t.Run("alone, as a container starts it", func(t *testing.T) {
+	t.Run("alone, as in a container", func(t *testing.T) {
 		port := testkit.FreePort(t)
 		testkit.RedisProcess(t, &redis.Options{Addr: "127.0.0.1:" + port},
 			absolute(t, "deploy/redis/state.conf"), "--aclfile", users(t), "--bind", "127.0.0.1", "--port", port)
@@ -356,7 +356,7 @@ func TestFullCacheLeavesStateUntouched(t *testing.T) {
 		}
 	}
 	if n := s.Counter(t, "tandian_sale_evicting"); n != 0 {
-		t.Error("the state Redis is said to evict")
+		t.Error("the state Redis is reported to evict")
 	}
 	if out := s.Log.String(); strings.Contains(out, "NOPERM") {
 		t.Errorf("something was not permitted:\n%s", out)
@@ -399,11 +399,11 @@ func TestFullStateRedisRejectsWritesAndKeepsData(t *testing.T) {
 		t.Fatalf("it is not full: %v", err)
 	}
 	if got := whoIs(t, ann); got != id {
-		t.Errorf("who was signed in is %s", got)
+		t.Errorf("signed-in user got %s", got)
 	}
 	a := s.Do(t, `mutation { sendLoginCode(phone: "13800002222") { expiresInSeconds } }`, nil, nil)
 	if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "UNAVAILABLE" {
-		t.Errorf("a code that cannot be kept: %+v", a.Errors)
+		t.Errorf("code without memory for it: got errors %+v", a.Errors)
 	}
 	if n, evicted := sessions(), info(t, state.admin, "evicted_keys"); n < had || had == 0 || evicted != "0" {
 		t.Errorf("%d of %d sessions are left, %s keys were evicted", n, had, evicted)

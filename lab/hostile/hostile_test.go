@@ -251,13 +251,13 @@ func (h *asker) askUntil(ctx context.Context, t *testing.T, during string) (wors
 // A victim is the program as a process of its own.
 type victim struct {
 	host       string // for attackers
-	honest     net.IP // the address that the honest client asks from
+	honest     net.IP // address of the honest client
 	honestHost string
 	spread     bool // whether attackers have several addresses
 	cmd        *exec.Cmd
 	log        string // file
 	session    string // of a customer
-	highest    int    // resident bytes, where the system keeps no such mark
+	highest    int    // resident bytes, if the system reports no maximum
 }
 
 // startVictim builds and starts the program on the embedded stores.
@@ -305,7 +305,7 @@ func (v *victim) greeted(t *testing.T, out io.Reader) {
 	port := regexp.MustCompile(`API\s+http://[^/]*:(\d+)/graphql`).FindStringSubmatch(said)
 	customer := regexp.MustCompile(`customer +phone (\S+) +password (\S+)`).FindStringSubmatch(said)
 	if port == nil || customer == nil {
-		t.Fatalf("the program says\n%s", said)
+		t.Fatalf("unexpected output of the program:\n%s", said)
 	}
 	v.host = "127.0.0.1:" + port[1]
 	v.honestHost = v.host

@@ -445,7 +445,7 @@ func wrongTypes(s *script) {
 // Selections of introspect: the fields of the types of the fields of all types, and the usual
 // selection of tools.
 var (
-	typesOfFields = "types{fields{type{fields{name " + each(5, func(i int) string { return fmt.Sprintf("d%d:description", i) }) + //nolint:gochecknoglobals // constants that Go cannot say
+	typesOfFields = "types{fields{type{fields{name " + each(5, func(i int) string { return fmt.Sprintf("d%d:description", i) }) + //nolint:gochecknoglobals // constants that Go cannot express
 		"args{name description type{name}}type{name ofType{name}}}}}}"
 	asTools = "queryType{name}mutationType{name}subscriptionType{name}directives{name locations args{name type{" + ofTypes + "}}}types{kind name description " + //nolint:gochecknoglobals // the same
 		"fields{name description args{name description defaultValue type{" + ofTypes + "}}type{" + ofTypes + "}}" +

@@ -26,11 +26,11 @@ const Document = `subscription Feed { feedUpdates { __typename ... on FeedNoteAd
 // arrive in any order.
 type Publishing struct {
 	First    int64         // number of the first one
-	InFlight int           // published and not received by all at most; 0 is as many as Every says
+	InFlight int           // maximum of items in flight; 0 means that Every alone sets the pace
 	Every    time.Duration // between two items, where InFlight is 0
 	For      time.Duration
-	Content  int    // bytes of the text, about; at most 6000
-	Received string // a unix socket that tells, in 8 bytes each time, the number below which all items are received by all
+	Content  int    // approximate bytes of the text; at most 6000
+	Received string // unix socket that sends, in 8 bytes each time, the number below which all subscribers have all items
 }
 
 // publishers limits the items that are being published.

@@ -20,8 +20,8 @@ import (
 
 const (
 	slowest  = 30 * time.Millisecond // that an answer takes
-	patience = 40 * time.Millisecond // that a caller has at most
-	callers  = 50                    // at a time: a call that is cancelled goes on in the background
+	patience = 40 * time.Millisecond // maximum patience of a caller
+	callers  = 50                    // at a time: a cancelled call continues in the background
 	shared   = 64                    // names that are waited for; the others are taken once
 )
 

@@ -27,13 +27,13 @@ type question struct {
 	Waiters int           // of crowd
 	Times   int           // of crowd: that each of them takes the lock
 	Hold    time.Duration // of crowd
-	For     time.Duration // of crowd: how long, at most; it may be cut off
+	For     time.Duration // of crowd: maximum duration; it may be cut off
 }
 
 type deed string
 
 const (
-	take  deed = "take"  // waits for the lock and keeps it
+	take  deed = "take"  // waits for the lock and holds it
 	give  deed = "give"  // releases it
 	crowd deed = "crowd" // has waiters take it in turn and release it soon
 )

@@ -25,7 +25,7 @@ import (
 
 const (
 	doorShare    = 0.30                   // of what a bare server answers, that admissions are to reach
-	lagOrders    = 10_000                 // whose last one is to be stored soon
+	lagOrders    = 10_000                 // orders for the delay until the last one is stored
 	lagGoal      = time.Second            // after the load
 	awayShare    = 0.5                    // of the normal rate, without Redis
 	doorPatience = time.Minute            // until the last order is stored

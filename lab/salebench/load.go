@@ -26,7 +26,7 @@ type outcomes struct {
 	won, queued, refused int             // queued of won; refused: the sale said no
 	other                int             // answers that are none of these
 	failed               int             // requests without an answer
-	signedOut            int             // answers that say UNAUTHENTICATED
+	signedOut            int             // UNAUTHENTICATED answers
 	example              string          // one of the others
 	broken               error           // why one of the failed did
 	took                 harness.Samples // of each answer

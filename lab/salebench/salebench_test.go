@@ -72,7 +72,7 @@ type slowSale struct {
 	id    int64
 	wrong string
 	once  atomic.Bool
-	first atomic.Int64 // who bought first
+	first atomic.Int64 // the first buyer
 }
 
 func (s *slowSale) Voucher() int64 { return s.id }

@@ -38,12 +38,12 @@ type work struct {
 	goal    float64 // of what the bare handler answers; 0 is none
 	most    [2]float64
 	bytes   int      // of an answer that is not compared as a whole
-	without []string // means that its server does without: one of its own
+	without []string // optimizations that its server disables; it has a server of its own
 	own     bool     // has to have stores of our own
 
 	repeats   bool     // requests may be sent again
 	fresh     bool     // each round has a new server
-	reference string   // the work whose server CPU this one is compared with
+	reference string   // the baseline of its server CPU
 	times     float64  // the largest multiple of that CPU that meets the goal
 	baseline  []string // arguments of a server that replaces the bare handler; nil for that handler
 	requests  func(ctx context.Context, s *target) ([]request, error)
@@ -90,7 +90,7 @@ func (w *work) verdict(f *figure, all []*figure) (goal, met string) {
 
 const (
 	variety   = 1024             // different requests of a read
-	crowd     = 2000             // people who send them
+	crowd     = 2000             // their senders
 	tries     = 20_000           // of a sale
 	checkIns  = 6_000            // of a round, at most
 	logins    = 1_000            // of a round

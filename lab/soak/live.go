@@ -17,7 +17,7 @@ import (
 const (
 	maxMessage     = 1 << 20
 	reconnectPause = time.Second
-	laterNotes     = 10_000 // whose begin is remembered
+	laterNotes     = 10_000 // with a known time of publishing
 )
 
 // An audience follows live feeds over WebSockets. It reconnects when one ends, and resumes where it

@@ -42,7 +42,7 @@ func TestAStallDelaysAllArrivalsMeanwhile(t *testing.T) {
 		t.Errorf("p99 is %v: the stall is left out", p)
 	}
 	if p := percentile(took, 85); p < 300*time.Millisecond {
-		t.Errorf("p85 is %v: only some of those who came meanwhile are counted", p)
+		t.Errorf("p85 is %v: only some arrivals of the stall are counted", p)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestLeaksDifferFromPeaksAndWarmUp(t *testing.T) {
 		}
 	}
 	if l := levelling(nil, 0, dur, 10); l.off {
-		t.Error("what nobody looked at levels off")
+		t.Error("a gauge without samples levels off")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestALowHitRatioMissesItsGoal(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Error("there is no goal for hits")
+			t.Error("no goal for hits")
 		}
 	}
 }

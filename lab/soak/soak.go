@@ -38,13 +38,13 @@ type Options struct {
 
 	Dur     time.Duration // default 10 minutes
 	Rate    float64       // works a second, without races; default 150
-	Seed    uint64        // decides who does what, and when
+	Seed    uint64        // determines users, works and times
 	Users   int           // default 20 000
 	Shops   int           // default 20 000
 	Notes   int           // default 40 000
 	Follows int           // default 200 000
 	Sockets int           // that follow live feeds; default 100
-	Room    int           // works under way at most; default 2000
+	Room    int           // maximum of concurrent works; default 2000
 	Faults  []string      // what restarts: state, cache
 
 	Progress io.Writer // default nowhere

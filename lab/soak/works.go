@@ -79,12 +79,12 @@ type crowd struct {
 	codes        *testbed.Codes
 	sales        []*sale
 	paying       *work
-	published    func(note string, began time.Time) // told of each new note
+	published    func(note string, began time.Time) // is notified of each new note
 	after        func(ctx context.Context, wait time.Duration, w *work, do func(context.Context) error)
 
 	mu    sync.Mutex
 	fresh []string // newest notes
-	phone int      // of the last who signed in
+	phone int      // of the last signed-in user
 }
 
 // A span is a range of consecutive ids.
@@ -96,7 +96,7 @@ type span struct {
 // pick draws an id. A few ids, spread over the span, are the most popular.
 func (s span) pick(rnd *mathrand.Rand) string {
 	n := uint64(s.last - s.first + 1)                                            //nolint:gosec // it is positive
-	rank := mathrand.NewZipf(rnd, zipfS, zipfThings, n-1).Uint64()               // 0 is wanted most
+	rank := mathrand.NewZipf(rnd, zipfS, zipfThings, n-1).Uint64()               // 0 is the most popular
 	return scalar.ID{Type: s.kind, N: s.first + int64(spread(rank, n))}.String() //nolint:gosec // below n
 }
 

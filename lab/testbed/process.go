@@ -28,7 +28,7 @@ type Setting struct {
 
 	DatabaseURL, RedisURL string
 	Wait                  time.Duration // that orderVoucher waits for its order to be stored; 0 does not
-	Run                   []string      // what the server does, as its flag says; empty is all
+	Run                   []string      // value of the server's flag --run; empty is all
 }
 
 // A Question requests figures or an action of a server process.

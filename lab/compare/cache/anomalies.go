@@ -130,7 +130,7 @@ func (l *lab) close() error {
 
 // gate stops the next few callers.
 type gate struct {
-	stop    chan struct{} // one for each who is to be stopped
+	stop    chan struct{} // one for each caller to stop
 	stopped chan *held
 }
 

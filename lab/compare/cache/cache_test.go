@@ -30,7 +30,7 @@ func variant(t *testing.T, name string) Variant {
 			return v
 		}
 	}
-	t.Fatalf("there is no variant %q", name)
+	t.Fatalf("unknown variant %q", name)
 	panic("unreachable")
 }
 

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	handshakes = 16      // at a time: each reads the session of a user who was not here before
+	handshakes = 16      // at a time: each reads the session of a new user
 	maxTries   = 5       // of one, if a busy server asks for a retry
 	tryAgain   = 1013    // the code by which it does
-	underWay   = 1 << 16 // items at most that not all have
+	underWay   = 1 << 16 // maximum number of items that some lack
 	readBuffer = 256 << 10
 	nap        = 500 * time.Microsecond
 	enough     = 256     // ready sockets at a time: a larger number makes the server wake the crowd for each
@@ -59,7 +59,7 @@ type crowd struct {
 	mu        sync.Mutex
 	sockets   map[int32]*socket
 	beginning int       // are not subscribed yet
-	again     []*socket // are asked to come again
+	again     []*socket // are asked to retry
 	reading   int       // are, and count
 	failed    error
 	listeners []net.Conn // want to know received

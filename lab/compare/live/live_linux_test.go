@@ -222,7 +222,7 @@ func TestLateListenersGetReceivedItems(t *testing.T) {
 	}
 	var b [8]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil || binary.LittleEndian.Uint64(b[:]) != 2 {
-		t.Errorf("it hears %v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 	_ = conn.Close()
 	_ = listener.Close()

@@ -11,7 +11,7 @@ import (
 
 // stayOn pins this process, and the processes that it starts, to one processor.
 func stayOn(cpu int) error {
-	for range 2 { // a thread that was begun meanwhile by one that was not kept yet
+	for range 2 { // a thread that an unpinned thread started meanwhile
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
 			return fmt.Errorf("list the threads of this process: %w", err)

@@ -14,7 +14,7 @@ import (
 // Plan configures [Report].
 type Plan struct {
 	Redis, Database string        // URLs of servers for this alone; the database is empty
-	Self            string        // this program, which does as [Process] says if it is one
+	Self            string        // command of this program, which runs [Process]
 	Ours            []string      // the command of a Tandian process, as livebench.Process; none leaves Tandian out
 	Pin             bool          // the server has a processor for itself, and all else another one
 	Rounds          int           // turns of each
@@ -60,7 +60,7 @@ type report struct {
 const (
 	perGiB      = 80_000 // connections that wait
 	perFollower = 5.0    // additional KB of a user with many follows
-	goneWithin  = 10.0   // seconds, who never reads, from when nothing more could be written to it
+	goneWithin  = 10.0   // seconds from full buffers to the disconnection of a client that never reads
 )
 
 // atLeast and atMost record the result of a goal, if Tandian takes part.

@@ -144,7 +144,7 @@ func TestTableCommittedNeedsTandian(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.String() != "" || len(r.goals) > 0 || !strings.Contains(progress.String(), "no table committed") {
-		t.Errorf("it says %q with goals %v, and of its progress %q", &out, r.goals, &progress)
+		t.Errorf("got output %q, goals %v, progress %q", &out, r.goals, &progress)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	large      = 6000   // of a text that fills the buffers of a socket that does not read
 	fixedRate  = 10_000 // deliveries a second
 	heavy      = 200    // follows of a user with many
-	stallCrowd = 200    // who read while one does not
+	stallCrowd = 200    // other readers, next to one that does not read
 	eachLook   = 50 * time.Millisecond
 )
 
@@ -105,7 +105,7 @@ func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 	if err != nil || l.contenders[0].name != oursName {
 		return all, err
 	}
-	for range l.Rounds { // a server of its own: what it knows of the others is not to be found in memory
+	for range l.Rounds { // a server of its own, whose memory contains no other users
 		err := l.turn(ctx, l.contenders[0], func(ctx context.Context, s *stand) error {
 			h, err := s.hold(ctx, n, heavy)
 			if err != nil {

@@ -182,7 +182,7 @@ func lateRelease(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	_ = late.Unlock(ctx) // it may say that the lock was lost
+	_ = late.Unlock(ctx) // it may report a lost lock
 	return s.meet(ctx, next, s.p[2], "the release gave the next holder's lock to a third")
 }
 

@@ -47,7 +47,7 @@ func variant(t *testing.T, name string) Variant {
 	t.Helper()
 	i := slices.IndexFunc(Variants(), func(v Variant) bool { return v.Name == name })
 	if i < 0 {
-		t.Fatalf("there is no variant %q", name)
+		t.Fatalf("unknown variant %q", name)
 	}
 	return Variants()[i]
 }
@@ -57,7 +57,7 @@ func comesOut(t *testing.T, s *Servers, id, name string, want Outcome) {
 	t.Helper()
 	i := slices.IndexFunc(Anomalies(), func(a Anomaly) bool { return a.ID == id })
 	if i < 0 {
-		t.Fatalf("there is no anomaly %q", id)
+		t.Fatalf("unknown anomaly %q", id)
 	}
 	got, err := s.Try(t.Context(), Anomalies()[i], variant(t, name))
 	if err != nil {

@@ -59,7 +59,7 @@ func (q channel) Send(ctx context.Context, numbers []int) error {
 }
 
 func (q channel) Read(ctx context.Context, _ int, wait time.Duration) ([]Message, error) {
-	select { // most of the time there is one, and no need for a timer
+	select { // usually there is a message, and no timer is needed
 	case text := <-q.c:
 		return one(text)
 	default:

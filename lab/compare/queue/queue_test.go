@@ -147,7 +147,7 @@ func TestWaitingMessagesTakeAtLeastTheirSize(t *testing.T) {
 			switch sc.Name {
 			case "pub/sub":
 				if w.Count != 0 {
-					t.Errorf("%d wait for nobody", w.Count)
+					t.Errorf("%d messages wait without a consumer", w.Count)
 				}
 			case "Stream group, MAXLEN ~ 100":
 				if w.Count < bound || w.Count > 3*bound {

@@ -52,7 +52,7 @@ type Setting struct {
 	Consumer string        // this one's name among those of the queue
 	Bytes    int           // of a message
 	Room     int           // messages for which there must be room
-	TakeOver time.Duration // after which a message that lies with a consumer may be another's
+	TakeOver time.Duration // after which other consumers may claim a pending message
 	Again    bool          // the reader wants what others have handled too, where that can be
 }
 

@@ -41,7 +41,7 @@ func entriesOf(got []redis.XStream, err error) ([]redis.XMessage, error) {
 // A streamReader reads a stream without a group. Only this process knows its position.
 type streamReader struct {
 	Process
-	from   string // the entry after which it goes on; $ is the last one at that moment
+	from   string // the entry after which it continues; $ is the last one at that time
 	follow bool   // it remembers what it read
 }
 
@@ -89,9 +89,9 @@ func (*streamReader) Close() error                          { return nil }
 
 // groupOptions vary a stream with a consumer group.
 type groupOptions struct {
-	batch  int  // most that are read at a time
+	batch  int  // maximum per read
 	remove bool // what is acknowledged is removed, as internal/flashsale does; else it stays
-	keep   int  // about the most entries of the stream; 0: all
+	keep   int  // approximate maximum length of the stream; 0: unlimited
 }
 
 func (o groupOptions) sender(_ context.Context, p Process) (Sender, error) {

@@ -17,7 +17,7 @@ type Told struct {
 // A Verdict counts the errors of a sale, after all of its orders are stored.
 type Verdict struct {
 	Oversold  int // pieces of orders beyond those that there were
-	Duplicate int // orders of users who have one already
+	Duplicate int // orders of users with another order
 	Lost      int // users with a promised order, new or old, that has no row
 	Unsold    int // users who got "sold out" although enough stock for them is left at the end
 	Drift     int // pieces by which the way's own count of what is left is wrong

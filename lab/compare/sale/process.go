@@ -53,7 +53,7 @@ type stage int
 
 const (
 	answered stage = iota + 1 // the answer is there
-	paused                    // it goes on when it is asked to
+	paused                    // the next question resumes it
 	waits                     // for a lock that another wish has in this process, or in Redis
 )
 

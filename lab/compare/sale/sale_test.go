@@ -88,7 +88,7 @@ func TestFiveOrEightOfTenAreSoldWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 				if rows != 1 || got != (Verdict{}) {
-					t.Fatalf("%d orders, %+v; told %+v", rows, got, told)
+					t.Fatalf("%d orders, %+v; answers %+v", rows, got, told)
 				}
 			}
 			if winners[5]+winners[8] != rounds {
@@ -207,7 +207,7 @@ func TestTablesArePrinted(t *testing.T) {
 	}
 	for _, no := range []string{"SELECT FOR UPDATE"} {
 		if strings.Contains(out.String(), no) {
-			t.Errorf("it has %q, which was not asked for", no)
+			t.Errorf("unexpected %q in the output", no)
 		}
 	}
 }

@@ -56,7 +56,7 @@ type Variant struct {
 	Name   string
 	Single bool // each order is a transaction of the database, which decides
 	Ours   bool // the server's own code
-	Most   int  // orders of a round, of one that stores more slowly than it admits; 0 is no bound of its own
+	Most   int  // maximum orders of a round, for a way that stores more slowly than it admits; 0 is unlimited
 	New    func(ctx context.Context, on *Servers) (Admitter, error)
 }
 

@@ -37,7 +37,7 @@ func text(name string) string {
 
 const (
 	patience = 20 * time.Second // a busy machine must not look like a fault
-	sessions = 64               // of the database at most: one for each caller
+	sessions = 64               // maximum of the database: one for each caller
 )
 
 // Servers are the stores of sales: a Redis and a PostgreSQL for this measurement alone.
