@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// existenceFilter knows approximately which keys exist. It may take an absent key for an
-// existing one, never the reverse, so reads of invented keys cost neither Redis nor the
-// database anything. It is a Bloom filter over all keys. Every Invalidate and Put adds its
-// keys. It is rebuilt when deletions or growth have made it too permissive. It is safe for
-// concurrent use.
+// existenceFilter is a Bloom filter over all keys. It may take an absent key for an existing
+// one, never the reverse, so most reads of invented keys cost Redis and the database nothing.
+// Every Invalidate and Put adds its keys. It is rebuilt when deletions or growth have made it
+// too permissive. It is safe for concurrent use.
 //
 // A key that is added during a build goes to both filters, so a snapshot of rows from before
 // the insert cannot lose it.
@@ -26,11 +25,11 @@ type existenceFilter[K comparable] struct {
 
 	mu       sync.Mutex // guards additions and the exchange of the filter
 	building bool
-	missed   bool // a message, since the build began: its result is useless
+	missed   bool // messages were missed since the build began, so its result is useless
 	added    []K  // since the build began
 
-	lastTried        atomic.Int64 // tick of the last build
-	excluded, passed atomic.Int64 // reads of absent keys since the last build, by outcome
+	lastTried        atomic.Int64 // tick of the last attempt to build
+	excluded, passed atomic.Int64 // reads of absent keys in the current measurement, by outcome
 }
 
 const (
@@ -39,7 +38,7 @@ const (
 	measuredKeys     = 10_000 // absent keys per measurement
 	never            = -1
 	minBuildInterval = time.Minute      // also after a failure
-	maxBuildInterval = 10 * time.Minute // bounds how long the filter hides an insert that it missed
+	maxBuildInterval = 10 * time.Minute // bounds how long the filter excludes an insert that it missed
 )
 
 func newExistenceFilter[K comparable](all func(context.Context) iter.Seq2[K, error]) *existenceFilter[K] {
@@ -77,8 +76,7 @@ func (g *existenceFilter[K]) add(ks ...K) {
 	}
 }
 
-// forget drops the filter, which may have missed inserts. The next build follows when it is
-// due.
+// forget drops the filter, which may have missed inserts, until the next build.
 func (g *existenceFilter[K]) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,7 +178,7 @@ type filter struct {
 	keys     atomic.Int64
 }
 
-// newFilter has capacity for a quarter more keys than exist.
+// newFilter returns a filter with room for a quarter more keys.
 func newFilter(seed maphash.Seed, keys int64) *filter {
 	capacity := keys + keys/4 + 1000
 	perKey := -math.Log(falsePositives) / (math.Ln2 * math.Ln2)

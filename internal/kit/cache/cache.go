@@ -53,9 +53,9 @@ type Cache[K comparable, V any] struct {
 	core cacheCore[K, *V]
 }
 
-// cacheCore is the part of core that Cache uses. The compiler repeats the methods of a generic
-// struct in every package that knows a struct with one in it, but not those behind an
-// interface. Without it, internal/app and graph compile all caches of all services again.
+// cacheCore is the part of core that Cache uses. The interface saves build time: the compiler
+// repeats the methods of a generic struct in importing packages, but not those behind an
+// interface.
 type cacheCore[K comparable, P any] interface {
 	find(ctx context.Context, k K) (P, error)
 	findMany(ctx context.Context, ks []K) (map[K]P, error)
@@ -99,9 +99,10 @@ func build[K comparable, V any](client *Client, p Policy, s Source[K, V], t *Tab
 // Get returns the value of one key, or [ErrNotFound].
 //
 // A value from Redis or the loader is never older than the last [Cache.Invalidate] of the key
-// that returned before Get began. A value from the memory of this process is as fresh if that
-// invalidation was made here or if the process is in sync with the bus. Otherwise it is at
-// most MaxAge old, or up to StaleIfError more while Redis or the loader fails.
+// that returned before Get began. A value from the memory of this process may miss
+// invalidations by other processes from the last MaxAge ([Local]). While the bus works, it
+// misses only messages in transit. If no newer value can be read, it may be older by up to
+// StaleIfError.
 //
 // Get also returns wrapped loader errors, [ErrBusy] and the error of ctx. If Redis is
 // unavailable, Get calls the loader.
@@ -118,8 +119,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, k K) (v V, err error) {
 func (c *Cache[K, V]) Ref(ctx context.Context, k K) (*V, error) { return c.core.find(ctx, k) }
 
 // GetMany returns the values of those keys that have one, as fresh as [Cache.Get]. Keys may
-// repeat. Up to 500 keys cost one round trip if all are stored. If none is, they cost one
-// loader call and three more round trips.
+// repeat. Up to 500 keys cost one round trip if all are stored, otherwise usually three and
+// one loader call.
 //
 // GetMany returns the first loader error, [ErrBusy] or the error of ctx. The map then holds
 // the values that were available, and a missing key may have a value.
@@ -194,17 +195,18 @@ func (c *Cache[K, V]) PutIn(p *Pipeline, values map[K]V) {
 	c.core.putIn(p, ks, vs, func(int) {})
 }
 
-// Pin holds keys in the memory of this process until the given time, whatever else is read,
-// and reloads them before they expire. A key that is already pinned is not read and keeps the
-// later end. Without a local cache, Pin only makes sure that Redis has the keys. It returns
-// the error of the first read.
+// Pin protects keys from eviction from the memory of this process until the given time. A
+// running client reloads them before they expire. Pin does not read a key that is already
+// pinned; the later end counts. Without a local cache, Pin only reads the keys once. It
+// returns the error of its reads.
 func (c *Cache[K, V]) Pin(ctx context.Context, until time.Time, ks ...K) error {
 	return c.core.pin(ctx, until, ks)
 }
 
 // Warm reads the most-read keys of all processes: up to a thousand of yesterday and a thousand
-// of today, the hottest first. It returns the number of keys. It does nothing without
-// Source.Parse or for ephemeral keys, and skips keys that do not parse. See [Client.Warm].
+// of today, the hottest first. It returns the number of keys that it read. It does nothing
+// without Source.Parse or for ephemeral keys, and skips keys that do not parse. See
+// [Client.Warm].
 func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) { return c.core.Warm(ctx) }
 
 // Stats returns the counters of this cache since the process started.
@@ -229,8 +231,8 @@ func isForWarmup(ctx context.Context) bool {
 	return warmup
 }
 
-// AllowLocal reverts [SkipLocal]: reads may use the memory of this process. It is for data
-// that cannot have changed or that is checked again elsewhere.
+// AllowLocal reverts [SkipLocal]. Use it for data that cannot have changed or that is checked
+// again elsewhere.
 func AllowLocal(ctx context.Context) context.Context {
 	if !skipsLocal(ctx) {
 		return ctx

@@ -76,7 +76,7 @@ type Client struct {
 	shares float64               // of localBytes in use
 }
 
-// maintained is a cache as its client sees it.
+// maintained is the part of a cache that its client uses.
 type maintained interface {
 	Stats() Stats
 	// maintain runs about once a second.
@@ -207,7 +207,7 @@ func (c *Client) ensureEpoch(ctx context.Context) {
 	}
 }
 
-// allCaches returns the caches.
+// allCaches returns a copy of the list of caches.
 func (c *Client) allCaches() []maintained {
 	c.mu.Lock()
 	defer c.mu.Unlock()

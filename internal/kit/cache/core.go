@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// core is a cache of V, which is always a pointer. So the compiler makes one body of it for
-// all values of a package that have keys of one type.
+// core is a cache of V, which is always a pointer. The compiler then shares one body between
+// all value types with the same key type in a package.
 type core[K comparable, V any] struct {
 	loadLimiter
 	source     pointerSource[K, V]
@@ -104,8 +104,8 @@ func (c *core[K, V]) localEntry(ctx context.Context, k K) (*entry[V], bool) {
 	return e, true
 }
 
-// A hit in this process is so cheap that counting it would double its cost, and the search for
-// hot keys would slow Redis reads. After the first hits only a sample is counted, for all.
+// Counting a local hit would double its cost, and counting hot keys would slow Redis reads.
+// After exactHits hits of a cache, only samples are counted.
 const (
 	exactHits   = 4096
 	localSample = 64
@@ -204,7 +204,7 @@ func (c *core[K, V]) findMany(ctx context.Context, ks []K) (map[K]V, error) {
 	return found, c.findRemote(ctx, remote, found)
 }
 
-// findRemote adds the values of keys that this process does not hold.
+// findRemote adds the values of keys that are not in local memory.
 func (c *core[K, V]) findRemote(ctx context.Context, ks []K, found map[K]V) error {
 	if len(ks) == 0 {
 		return nil
@@ -255,7 +255,7 @@ func (c *core[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missin
 				}
 			case nothing, bare:
 				missing = append(missing, *w)
-			case negative: // known to have none
+			case negative: // known to be absent
 			}
 		}
 		if failed != nil {
@@ -285,7 +285,7 @@ func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	for part := range slices.Chunk(all, batch) {
 		err := c.client.remove(ctx, names(part))
-		c.forget(part) // reads from before the deletion may have stored entries since the first time
+		c.forget(part) // earlier reads may have stored entries since the first forget
 		if err == nil && len(all) <= maxPublishedKeys {
 			err = c.publish(ctx, part)
 		}
@@ -354,7 +354,7 @@ func (c *core[K, V]) receive(texts []string) {
 	c.forget(wants)
 }
 
-// reset drops all that this process knows.
+// reset drops all local state, also the existence filter.
 func (c *core[K, V]) reset() {
 	c.forgetAll()
 	if c.existence != nil {
@@ -424,8 +424,8 @@ func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*
 	return count, full, nil
 }
 
-// forget drops the state of these keys in this process. New readers do not join their running
-// loads.
+// forget drops the local entries of these keys and adds the keys to the existence filter. New
+// readers do not join their running loads.
 func (c *core[K, V]) forget(wants []want[K]) {
 	for _, w := range wants {
 		c.markExisting([]K{w.k})
@@ -462,13 +462,13 @@ func (c *core[K, V]) excludes(ctx context.Context, k K) bool {
 	return true
 }
 
-// usesFilter reports whether the existence filter may answer. It must not if it may have
-// missed an insert in another process.
+// usesFilter reports whether the existence filter may answer. Out of sync, it may have missed
+// an insert in another process.
 func (c *core[K, V]) usesFilter(ctx context.Context) bool {
 	return c.existence != nil && c.client.clock.inSync() && c.existence.built() && !skipsLocal(ctx)
 }
 
-// permitted takes one Redis read from the read limit.
+// permitted reports whether the read limit allows one more Redis read, and counts it.
 func (c *core[K, V]) permitted() bool {
 	return c.policy.Essential || c.client.reads == nil || c.client.reads.Allow()
 }
@@ -490,8 +490,8 @@ func (c *core[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
 	return e, ok
 }
 
-// staleIfUnavailable is stale for an unavailable Redis. A Redis that rejects writes may do so
-// for hours, without any invalidation: then the loader answers.
+// staleIfUnavailable is stale for a failure of Redis. It finds nothing if Redis rejects writes:
+// that may last for hours, without any invalidation.
 func (c *core[K, V]) staleIfUnavailable(ctx context.Context, k K) (*entry[V], bool) {
 	if c.client.readOnly() {
 		return nil, false
@@ -499,8 +499,8 @@ func (c *core[K, V]) staleIfUnavailable(ctx context.Context, k K) (*entry[V], bo
 	return c.stale(ctx, k)
 }
 
-// fillStale adds stale entries of keys that could not be read. It drops err if each key has
-// one, but not the error of a reader that left.
+// fillStale adds stale entries of keys that could not be read. It returns nil if each key has
+// one and the reader has not left, otherwise err.
 func (c *core[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -551,8 +551,8 @@ func (c *core[K, V]) storeLocal(w *want[K], f result[V]) {
 	})
 }
 
-// storeLocalBriefly stores a value that was loaded without Redis, for at most MaxAge: this
-// process misses its invalidations.
+// storeLocalBriefly stores a value that was loaded without a lease, for at most MaxAge: this
+// process may miss its invalidations.
 func (c *core[K, V]) storeLocalBriefly(w *want[K], f result[V]) {
 	f.soft = min(f.soft, c.policy.Local.MaxAge)
 	c.storeLocal(w, f)
@@ -597,8 +597,8 @@ func (c *core[K, V]) nameOf(k K) string {
 }
 
 // tagged completes a key whose prefix ends with an opening brace. The text becomes the hash
-// tag that puts value and lease into one slot. A tag must not be empty, so a text that would
-// make it empty gets an underscore, and so does a text that starts with one.
+// tag that puts value and lease into one slot. A text that would make the tag empty gets an
+// underscore in front, and so does a text that starts with one.
 func tagged(prefix, text string) string {
 	if text == "" || text[0] == '}' || text[0] == '_' {
 		text = "_" + text
@@ -639,7 +639,8 @@ func (c *core[K, V]) foundAbsent(w want[K]) {
 	}
 }
 
-// decodeReply decodes a reply of Redis. If it has no value, w tells how to continue.
+// decodeReply decodes a reply of Redis. It sets w.rejected and w.direct for the load that
+// follows if there is no value.
 func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f result[V]) {
 	if r.err != nil {
 		w.direct = true
@@ -659,7 +660,7 @@ func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f re
 	if known := c.client.epoch.Load(); f.state != nothing && f.epoch < known {
 		return result[V]{}
 	} else if f.state != nothing && f.epoch > known { // the epoch of an invalid record is meaningless
-		c.client.epochUnsure.Store(true) // a still later one may exist
+		c.client.epochUnsure.Store(true) // an even later one may exist
 		c.client.adopt(f.epoch)
 	}
 	if c.table != nil && !c.current(f, w.generation, r.generation) {
@@ -669,8 +670,8 @@ func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f re
 	return f
 }
 
-// current reports whether a list belongs to the generation that was read with it. If there was
-// none, the generation of the previous read or a later one counts.
+// current reports whether a list belongs to the generation that was read with it. A reply
+// without a generation must have that of the previous read or a later one.
 func (c *core[K, V]) current(f result[V], before, now int64) bool {
 	if now != 0 {
 		return f.version == now
@@ -678,8 +679,8 @@ func (c *core[K, V]) current(f result[V], before, now int64) bool {
 	return before != 0 && f.version >= before
 }
 
-// fetch reads one record in one round trip, with the generation if there is one. It creates a
-// missing generation.
+// fetch reads one record in one round trip, together with the generation of its table, if any.
+// It creates a missing generation in a second round trip.
 func (c *core[K, V]) fetch(ctx context.Context, name string) reply {
 	if c.table == nil {
 		return c.client.get(ctx, name)
@@ -687,14 +688,14 @@ func (c *core[K, V]) fetch(ctx context.Context, name string) reply {
 	return c.fetchMany(ctx, []string{name})[0]
 }
 
-// fetchMany is fetch for up to 500 records, also in one round trip.
+// fetchMany is fetch for up to 500 records.
 func (c *core[K, V]) fetchMany(ctx context.Context, names []string) []reply {
 	if c.table == nil {
 		return c.client.getMany(ctx, names, "")
 	}
 	replies := c.client.getMany(ctx, names, c.table.generation)
 	if replies[0].err != nil || replies[0].generation != 0 {
-		return replies // one command: the first reply tells for all
+		return replies // of one command: all have the same error and generation
 	}
 	generation, err := c.table.runGeneration(ctx, "read")
 	for i := range replies {

@@ -1,5 +1,5 @@
 // Package cache is a read-through cache in Redis that several processes share, with an optional
-// in-memory level in each process. A read never returns a value older than the last
+// in-memory level in each process. Redis never returns a value older than the last
 // invalidation of its key.
 //
 // # Use
@@ -34,7 +34,7 @@
 //   - Expiry: Policy{TTL: …}. A value expires after TTL.
 //   - Stale-while-revalidate, also called logical expiry: Policy{TTL: …, StaleTTL: …, Beta: 1}.
 //     After TTL a value is stale, not gone. Reads return it at once while one process reloads it
-//     in the background. A missing value is loaded, so the cache needs no warm-up.
+//     in the background. A read loads a missing value, so the cache needs no warm-up.
 //   - Negative caching: [Cache.Get] also stores that a key has no value, for NegativeTTL. The
 //     invalidation that follows the insert removes this entry.
 //
@@ -46,12 +46,11 @@
 //
 // # Freshness
 //
-// A read that begins after [Cache.Invalidate] returned nil never returns a value that was loaded
-// before it. This holds in every process. A load first takes a lease, a separate key next to
-// the value with a token of this load. Redis stores the result only while the lease is in
-// place, and Invalidate deletes value and lease in one command. Thus a slow load cannot restore
-// an old value. The method is the lease of "Scaling Memcache at Facebook" (NSDI 2013, section
-// 3.2.1) with one token per load.
+// A read that begins after [Cache.Invalidate] returned nil never gets an older value from Redis or
+// the loader, in any process. A load first takes a lease, a separate key next to the value with
+// a token of this load. Redis stores the result only while the lease exists, and Invalidate
+// deletes value and lease in one command. Thus a slow load cannot restore an old value. The
+// method is the lease of "Scaling Memcache at Facebook" (NSDI 2013, section 3.2.1).
 //
 // The guarantee has three conditions:
 //
@@ -61,17 +60,17 @@
 //     [Client.InvalidateAll].
 //
 // L1 applies the invalidations of its own process at once. It applies those of other processes
-// when the bus of [Options] delivers them, or after MaxAge ([Local]) if it does not. Use
-// [SkipLocal] to bypass L1. With [Source].Version, later reads of a process never return an
-// older version than earlier ones.
+// when the bus of [Options] delivers them. If the bus fails, entries expire within MaxAge
+// ([Local]). Use [SkipLocal] to bypass L1. With [Source].Version, later reads of a process never
+// return an older version than earlier ones.
 //
 // Call Invalidate after the commit of every insert, update and delete. Before the commit,
 // another reader could load and store the old row. Therefore Invalidate takes no transaction.
 //
 // # Loads
 //
-// All processes together run one loader call per missing key at a time. Other readers wait for
-// its result. A reader never receives data that was read before its own call began; flight.go
+// Usually all processes together run one loader call per missing key at a time. Other readers
+// wait for its result. A reader never receives data that was read before its own call began; flight.go
 // explains how. A load outlives the reader that started it, so a cancelled request costs other
 // readers nothing.
 //
@@ -81,11 +80,11 @@
 //
 // # Without Redis
 //
-// If Redis is unavailable, a read returns an L1 entry for up to StaleIfError, or calls the loader
-// and stores nothing. It never returns a Redis error. Invalidate returns an error then and must
-// be repeated until it succeeds, because old values become readable again with Redis. The
-// go-redis client determines how long a dead Redis delays a read. Set ContextTimeoutEnabled,
-// short dial and read timeouts, no retries and a circuit breaker.
+// If Redis is unavailable, a read returns an expired L1 entry for up to StaleIfError, or calls the
+// loader. It stores the result at most briefly in L1 and never returns a Redis error. Invalidate
+// then returns an error. Repeat it until it succeeds: old values become readable again with
+// Redis. The go-redis client determines how long a dead Redis delays a read. Set
+// ContextTimeoutEnabled, short dial and read timeouts, no retries and a circuit breaker.
 //
 // DESIGN.md lists the known anomalies of such caches, the test that excludes each, and the
 // remaining limits.

@@ -39,8 +39,8 @@ const maxItemBytes = len("[-9223372036854775808,-9223372036854775808],")
 // concurrent use.
 //
 // Each owner has one record in a [Cache], with all options of a policy. It holds the first
-// items of the list, up to a fixed size. Fewer items are the whole list, so an empty list is a
-// normal value. Other pages are read from the source of truth.
+// items of the list, up to a fixed size. A record with fewer items, or none, is the whole
+// list. Other pages come from the source of truth.
 type FirstPages[K comparable] struct {
 	cache *Cache[K, listItems]
 	size  int
@@ -125,7 +125,8 @@ func (f *FirstPages[K]) wrap(err error) error {
 	return nil
 }
 
-// page reports false if the items do not cover the page.
+// page returns a page of the items, or false if they do not cover it. If whole, the items are
+// the whole list.
 func (f listItems) page(before int64, first int, whole bool) (ListPage, bool) {
 	skip, _ := slices.BinarySearchFunc(f, before, func(s [2]int64, before int64) int {
 		return cmp.Or(cmp.Compare(before, s[0]), -1) // excludes the position itself

@@ -27,7 +27,7 @@ type busMessage struct {
 }
 
 const (
-	maxMessageKeyBytes = 2 << 10 // per message of at most 16 KB: JSON may write one byte with six
+	maxMessageKeyBytes = 2 << 10 // of keys per message; JSON may encode a byte with six, and the bus accepts 16 KB
 	maxPublishedKeys   = 2000    // larger invalidations name the whole policy
 )
 
@@ -93,7 +93,7 @@ func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 		switch {
 		case w.Epoch != 0:
 			c.adopt(w.Epoch)
-			c.dropLocal(localState.reset) // also if no epoch was known: this one is new
+			c.dropLocal(localState.reset) // also if no epoch was known: the sender began this one
 		case w.Table != "":
 			for _, t := range tables {
 				t.forgetAll()
@@ -173,13 +173,13 @@ func (c *Client) runEpoch(ctx context.Context, op string) (uint32, error) {
 	return uint32(e), err //nolint:gosec // seconds, until 2106
 }
 
-// adopt takes over a later epoch and drops the local state.
+// adopt sets a later epoch and drops the local state.
 func (c *Client) adopt(e uint32) {
 	for old := c.epoch.Load(); e > old; old = c.epoch.Load() {
 		if !c.epoch.CompareAndSwap(old, e) {
 			continue
 		}
-		if old == 0 { // the first one that it learns: it missed no change
+		if old == 0 { // the first known epoch: no change was missed
 			c.dropLocal(localState.forgetAll)
 		} else {
 			c.dropLocal(localState.reset)

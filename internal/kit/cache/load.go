@@ -56,11 +56,10 @@ func (c *core[K, V]) loadMissing(ctx context.Context, wants []want[K], found map
 
 // runLoad decides flights. It takes leases, loads the granted keys and those that need no
 // lease in one call, and stores the former. It checks keys that another load holds until they
-// are stored, or until their lease is free because that load failed or was invalidated. This
-// wait is long enough for one lost loader and its successor. After it, runLoad loads the key
-// without a lease.
+// are stored or their lease is free. This wait is long enough for one lost loader and its
+// successor. After it, runLoad loads the key without a lease.
 func (c *core[K, V]) runLoad(l *load, list []*flight[K, V]) {
-	token := rand.Text() // one per load: with one per process, a slow load could store under the lease of a later one
+	token := rand.Text() // one per load: otherwise a slow load could store under the lease of a later one
 	all := list
 	defer l.cancel()
 	defer func() { c.failPanicked(l, token, all, recover()) }()
@@ -232,7 +231,7 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 			rounds[i] = fl.round
 			c.storeLocal(&fl.want, r)
 		case c.local != nil:
-			c.local.drop(fl.k) // invalidated, perhaps by a message that is still on its way
+			c.local.drop(fl.k) // invalidated, perhaps by another process whose message is in transit
 		}
 		if r.state == negative {
 			c.foundAbsent(fl.want)

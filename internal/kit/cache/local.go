@@ -13,8 +13,7 @@ import (
 // otter cache admits them by frequency, so a flood of keys that are read once does not evict
 // the others.
 //
-// An entry holds its own expiry. The expiry of otter would cost a hit more than all of this
-// code.
+// An entry holds its own expiry: the expiry of otter costs more per hit than all of this code.
 type local[K comparable, V any] struct {
 	entries bounded[K]
 	clock   *syncClock
@@ -253,9 +252,9 @@ func (p *pinnedKeys[K]) split(now int64) (held, over []K) {
 	return held, over
 }
 
-// bounded holds entries of one cache within a number of bytes. It hides an otter behind an
-// interface without the type of the values. An otter is three times as much code as a cache,
-// and the compiler would repeat it in every package that knows a struct with a cache in it.
+// bounded holds entries of one cache within a number of bytes. The interface hides otter and
+// the type of the values. Otherwise the compiler would repeat the code of otter, three times
+// that of a cache, in every package that uses a cache.
 type bounded[K comparable] interface {
 	get(k K) (weighted, bool)
 	set(k K, e weighted)
@@ -270,7 +269,7 @@ type bounded[K comparable] interface {
 // weighted is an entry of any value.
 type weighted interface{ bytes() uint32 }
 
-// newBounded adds its evictions to evicted.
+// newBounded returns a bounded that counts its evictions in evicted.
 func newBounded[K comparable](bytes uint64, evicted *atomic.Int64) bounded[K] {
 	var made any
 	switch any(*new(K)).(type) {
@@ -285,7 +284,7 @@ func newBounded[K comparable](bytes uint64, evicted *atomic.Int64) bounded[K] {
 	return boxed[K]{boundedAny(bytes, evicted)}
 }
 
-// These are compiled in this package alone: callers must not see an otter, nor its code.
+// noinline keeps the code of otter out of other packages.
 
 //go:noinline
 func boundedInt64(bytes uint64, evicted *atomic.Int64) bounded[int64] {

@@ -17,7 +17,7 @@ const (
 	pinMargin          = 2 * maintainEvery // time before its expiry at which a pinned entry is reloaded
 
 	maxWarmKeys = 1000           // saved per policy and day
-	warmTTL     = 48 * time.Hour // after the last save: to the end of the next day
+	warmTTL     = 48 * time.Hour // after the last save: at least to the end of the next day
 )
 
 // maintain builds the existence filter when it is due, and reloads pinned keys.
@@ -86,8 +86,8 @@ func (c *core[K, V]) warmPrefix() (prefix string, ok bool) {
 //
 // Each policy has one list per UTC day. The score of a key is the maximum of the hits that any
 // process counted at any time of the day. Writing a maximum is idempotent, and a key that becomes
-// hot late in the day can still enter. The list of yesterday is complete, so its hot keys are known
-// however quiet today is.
+// hot late in the day can still enter. After midnight the list of yesterday is still complete.
+// Failures are logged.
 func (c *Client) SaveHotKeys(ctx context.Context) {
 	hottest := c.hot.certain()
 	now := c.wall()
@@ -126,8 +126,8 @@ func (c *Client) warmKey(policy string, day time.Time) string {
 
 // Warm reads the saved hot keys of yesterday and today, for all caches with Source.Parse. The
 // first clients then find them in Redis and in local memory. Warm returns the number of keys
-// by policy. The failure of one cache does not stop the others. If Redis is unavailable each
-// cache fails, so set a deadline in ctx.
+// by policy and all errors, joined. The failure of one cache does not stop the others, so set
+// a deadline in ctx.
 //
 // Call it at startup, once the client runs and before it serves requests.
 func (c *Client) Warm(ctx context.Context) (read map[string]int, err error) {

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Memory stores values in this process only. It is for data that Redis or another store holds
-// under its own rules, where a record would be one copy too many. Entries are valid like those
-// of a [Cache]: in sync until they expire, otherwise for MaxAge. Absent values are not stored.
-// It is safe for concurrent use. Callers must not modify values.
+// Memory stores values in this process only. It is for data that Redis or another store already
+// holds in its own form. Entries are valid like local entries of a [Cache]: in sync until they
+// expire, otherwise for MaxAge. It is safe for concurrent use. Callers must not modify values.
 type Memory[K comparable, V any] struct {
 	client *Client
 	policy Policy
@@ -38,9 +37,9 @@ type Loaded[V any] struct {
 }
 
 // Get returns the value of a key from the memory of this process, or calls load and stores its
-// value. The value is at least as new as the last [Memory.Invalidate] that returned before.
-// This holds across processes while this one is in sync; otherwise the value is at most MaxAge
-// old. Concurrent readers each call load.
+// value. The value is at least as new as the last [Memory.Invalidate] of this process that
+// returned before. It may miss invalidations by other processes, as in [Cache.Get]. Get returns
+// the error of load as it is. Concurrent readers each call load.
 func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
 	if m.local == nil {
 		found, err := load(ctx)

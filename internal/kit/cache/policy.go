@@ -9,7 +9,7 @@ import (
 )
 
 // Policy configures one cache. Only Name is required. The zero value of every other field is a
-// good setting or disables an option. Durations count in whole milliseconds, at least one.
+// good setting or disables an option. TTLs are rounded down to whole milliseconds, at least one.
 type Policy struct {
 	Name string // in keys and metrics: lower-case letters, digits, '-', '_'; unique in a Client
 
@@ -41,8 +41,8 @@ type Local struct {
 	MaxAge   time.Duration // maximum age of entries while the process is out of sync; default 1s
 }
 
-// Criteria are the properties that decide whether values may be in local memory. Each missing
-// one restricts the stored entries.
+// Criteria are properties of the values of a policy. Each missing one restricts the entries in
+// local memory.
 type Criteria uint8
 
 // The criteria.
@@ -86,9 +86,8 @@ func (p Policy) check() error {
 	return nil
 }
 
-// spread shortens a lifetime of whole milliseconds by up to jitter of itself; draw in [0, 1)
-// chooses how much. The result is in [d·(1−jitter), d], rounded up to at least a
-// millisecond: zero would store nothing or forever.
+// spread shortens a lifetime of whole milliseconds at random, by draw in [0, 1). The result is
+// in [d·(1−jitter), d] and at least a millisecond: zero would store nothing or forever.
 func spread(d time.Duration, jitter, draw float64) time.Duration {
 	maxMS := d.Milliseconds()
 	minMS := max(int64(math.Ceil(float64(maxMS)*(1-jitter))), 1)

@@ -20,8 +20,7 @@ var generationLua string
 var generationScript = redis.NewScript(generationLua)
 
 // Table is a database table whose list queries are cached. Each write to it invalidates all of
-// its lists, because the affected lists are unknown in general and objects are read far more
-// often than lists. It is safe for concurrent use.
+// its lists, because the affected ones are unknown in general. It is safe for concurrent use.
 type Table struct {
 	client     *Client
 	name       string
@@ -31,8 +30,8 @@ type Table struct {
 	forget []func() // of its queries
 }
 
-// Table returns a table. Its name is the same in all processes and has no brace; a client
-// should create one Table per name. It panics if the name is invalid.
+// Table returns a table. Use the same name in all processes, and one Table per name and client.
+// It panics if the name is empty or contains a brace.
 func (c *Client) Table(name string) *Table {
 	if name == "" || strings.ContainsAny(name, "{}") {
 		panic(fmt.Sprintf("cache: invalid table name %q", name))
@@ -78,11 +77,11 @@ func (t *Table) runGeneration(ctx context.Context, op string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// QueryCache caches the results of list queries on a table: ordered row ids, or other list
-// positions, never rows. Rows have their own cache. It stores a list under its statement and
-// arguments, A. A write to the table invalidates all lists.
+// QueryCache caches the results of one kind of list query on a table. A holds the arguments of
+// a query; R is an item of a list, usually a row id. Rows have their own cache. A write to the
+// table invalidates all lists.
 //
-// It is a [Cache] of lists with all options of a policy. A record is also valid only under the
+// It is a [Cache] of lists with all options of a policy. A record is valid only under the
 // current generation of the table, which the same round trip reads. It is safe for concurrent
 // use.
 type QueryCache[A comparable, R any] struct {
@@ -91,7 +90,7 @@ type QueryCache[A comparable, R any] struct {
 
 // NewQueryCache returns the cache of one kind of query. The function statement returns query
 // and arguments as text, the same in every process. The function load runs the query and
-// follows the rules of [Loader].
+// follows the rules of [Loader]. NewQueryCache panics like [New].
 func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *QueryCache[A, R] {
 	return NewBatchQueryCache(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
 		found := make(map[A][]R, len(all))
@@ -106,8 +105,8 @@ func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) st
 	})
 }
 
-// NewBatchQueryCache is [NewQueryCache] with a load for several queries at once, for
-// [QueryCache.GetMany]. A query without a list in the result has an empty one.
+// NewBatchQueryCache is [NewQueryCache] with a load for several queries, for
+// [QueryCache.GetMany]. A query that load omits has an empty list.
 func NewBatchQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *QueryCache[A, R] {
 	lists := build(t.client, p, Source[A, []R]{
 		Key: func(args A) string {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A record is the value of a Redis key: 28 bytes of header, big-endian, and the payload.
+// A record is the value of a Redis key: a header of 28 bytes, big-endian, and the payload.
 //
 //	byte  0      magic 0xCB
 //	byte  1      codec: 1 = compact JSON; 2 = the bytes of a string or []byte
@@ -25,8 +25,8 @@ import (
 //	             49.7 days
 //	bytes 24–27  epoch of the writer
 //
-// Clocks of several processes meet in created and soft, so correctness must not depend on them.
-// Redis counts lifetimes.
+// A reader compares created and soft with its own clock, so correctness must not depend on
+// them. Redis counts lifetimes.
 const (
 	headerSize = 28
 	magic      = 0xCB
@@ -92,7 +92,7 @@ const (
 	bare     // the value exists and must be loaded each time
 )
 
-// decode decodes a record. An invalid record is nothing, with an error.
+// decode decodes a record. For an invalid record it returns nothing and an error.
 func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a recordKind, err error) {
 	h, payload, err := parse(b)
 	switch {
@@ -124,8 +124,7 @@ func pack[V any](v V) (codec byte, payload []byte, err error) {
 
 // Reader is implemented by values that decode their JSON faster than encoding/json.
 type Reader interface {
-	// ReadJSON decodes text. It reports false if it cannot: then encoding/json decodes into a
-	// zero value.
+	// ReadJSON decodes text. If it reports false, encoding/json decodes into a zero value.
 	ReadJSON(text []byte) bool
 }
 

@@ -13,7 +13,7 @@ import (
 const batch = 500
 
 // reply is the reply of Redis for one key: a record, which may be empty, or none, or an error.
-// For lists it includes the generation.
+// For lists it includes the generation; 0: none.
 type reply struct {
 	record     []byte
 	there      bool
@@ -35,9 +35,9 @@ func (c *Client) get(ctx context.Context, key string) reply {
 	return readGet(c.rdb.Get(ctx, key))
 }
 
-// getMany reads the records of up to 500 keys in one round trip: one MGET on a single node,
-// otherwise a pipeline, which a cluster client splits by node. With a generation, counter and
-// records share a slot.
+// getMany reads the records of up to 500 keys in one round trip. On a single node, or with a
+// generation key of the same slot, it is one MGET; otherwise a pipeline, which a cluster client
+// splits by node.
 func (c *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -34,8 +34,8 @@ type scriptCall struct {
 }
 
 // run sends up to 500 calls in one round trip and returns one command per call, each with its
-// own error. If the server does not know a script, because it is new or was promoted, run
-// loads the script and repeats the affected calls once.
+// own error. If the server lacks a script, for instance after a failover, run loads the script
+// and repeats the affected calls once.
 func (c *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
 	cmds := c.send(ctx, calls)
 	var again []scriptCall
@@ -95,7 +95,7 @@ func (c *Client) loadScript(ctx context.Context, calls []scriptCall) error {
 
 // acquired is the reply of acquire.lua for one key.
 type acquired struct {
-	reply   // a record that was stored meanwhile
+	reply   // the record that another load stored meanwhile
 	granted bool
 	busy    time.Duration // remaining time of another load's lease
 }
@@ -132,13 +132,13 @@ type part struct {
 // Pipeline returns an empty pipeline.
 func (c *Client) Pipeline() *Pipeline { return &Pipeline{client: c} }
 
-// add adds calls whose replies end handles.
+// add adds calls. The function end handles their replies.
 func (p *Pipeline) add(calls []scriptCall, end func(ctx context.Context, answers []*redis.Cmd) error) {
 	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
 }
 
 // Exec sends the changes. It ignores cancellation of ctx; each round trip has the deadline
-// RedisTimeout. It applies all changes and returns the first error. Errors are those of the
+// RedisTimeout. It attempts all changes and returns the first error. Errors are those of the
 // methods without "In", such as [Cache.PutMany] for [Cache.PutIn].
 func (p *Pipeline) Exec(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)

@@ -7,8 +7,8 @@ import (
 )
 
 // Stats holds the counters of one cache since its process started. Every key of a read counts
-// as one of LocalHits, Excluded, Hits, NegativeHits, Misses and Limited. LocalHits are exact
-// for the first thousands and estimated beyond.
+// as one of LocalHits, Excluded, Hits, NegativeHits, Misses and Limited. LocalHits of a Cache
+// are exact up to 4096 and estimated from a sample beyond.
 type Stats struct {
 	Name          string // of the policy
 	LocalHits     int64  // keys found in the memory of this process
@@ -46,7 +46,7 @@ type counters struct {
 	usage atomic.Pointer[usage] // nil: no local memory
 }
 
-// usage returns the fill level of the local memory.
+// usage reads the size of the local memory.
 type usage struct {
 	read func() (bytes, maxBytes, evicted int64)
 }
@@ -116,7 +116,7 @@ func newMetrics() []metric {
 	}
 }
 
-// collector exports the counters of all caches of a client from the start.
+// collector exports the counters of all caches of a client.
 type collector struct{ client *Client }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {

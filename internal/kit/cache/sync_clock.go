@@ -8,9 +8,8 @@ import (
 )
 
 // syncClock is a cheap clock for local hits: reading the system clock costs more than finding
-// an entry. Ticks are nanoseconds since the client was built, on the monotonic clock. They lag
-// at most [tickEvery] while the client runs, and more after the process was stopped, until Run
-// continues.
+// an entry. Ticks are nanoseconds since the client was built, on the monotonic clock. They
+// usually lag at most [tickEvery] while the client runs, and more after a pause of the process.
 type syncClock struct {
 	zero   time.Time
 	now    atomic.Int64 // stopped without Run: no entry is valid
@@ -52,5 +51,5 @@ func (t *syncClock) run(ctx context.Context) {
 // at returns the tick of a time, unless the wall clock jumps.
 func (t *syncClock) at(when time.Time) int64 { return int64(time.Since(t.zero) + time.Until(when)) }
 
-// inSync reports whether this process has received all invalidations, up to MaxAge ago.
+// inSync reports whether this process has received all messages that are older than MaxAge.
 func (t *syncClock) inSync() bool { return t.now.Load() < t.synced.Load() }

@@ -20,36 +20,38 @@ func UnionEntry(source, item string, score int64) Entry {
 	return Entry{Member: source + "/" + item, Score: score}
 }
 
-// A UnionLoader reads the newest entries, at most limit, of those sources of a list whose
-// scores are higher than above, newest first. From the same snapshot it also returns the score
-// of the list's newest source, or 0 if it has none. Like a [Loader] it must read after it is
-// called.
+// A UnionLoader reads up to limit of the newest entries of a list, newest first. It includes
+// only sources with a score higher than above. From the same snapshot it returns the score of
+// the list's newest source, or 0 if it has none. It must read after it is called, like a
+// [Loader].
 type UnionLoader[K comparable] func(ctx context.Context, k K, above int64, limit int) (entries []Entry, newest int64, err error)
 
-// Union caches the newest entries of many lists together, its sources. For instance, the feed
-// of a user is the union of the notes of followed authors. A [Window] of the same key holds
-// the current sources. It is safe for concurrent use.
+// Union caches the newest entries of several lists, its sources, merged into one list. For
+// instance, the feed of a user is the union of the notes of followed authors. A [Window] of the
+// same key holds the current sources. It is safe for concurrent use.
 //
-// Writers push new entries into its window with [Window.AddEach]. Reads decide what is
-// visible: they skip entries of former sources. A source that joins brings its older entries.
-// The union stores the score of the newest source that it includes, and a reader that finds a
-// newer one adds the missing entries. So the union itself needs no message when sources join or leave,
-// none can be late, and no intermediate state is visible: one script reads both windows.
+// Writers push new entries into the window of the union with [Window.AddEach]. A read skips
+// entries of former sources. The union stores the score of the newest source that it includes.
+// A reader that finds a newer source adds its entries. So the union needs no message when
+// sources join or leave. One script reads both windows, so no intermediate state is visible.
 //
-// This has conditions. Scores of sources are positive and increase with each source that
-// joins, also with one that joins again; the loader knows them. The window of sources is
-// loaded whole, from one snapshot of the source of truth, and a new source is reported by
-// [Window.Invalidate], not by Add. Two entries of a list never have the same score, because a
-// page would not know how many are below it. An entry that was removed from the source of
-// truth may remain in the union or return; its reader must skip it.
+// A union has conditions:
+//
+//   - Scores of sources are positive and increase with each source that joins, also with one
+//     that joins again.
+//   - The loader of the window of sources reads one snapshot of the source of truth.
+//   - After a source joins, call [Window.Invalidate] on the window of sources, not Add.
+//   - Two entries of a list never have the same score: a page ends between two scores.
+//   - The reader skips entries that the source of truth no longer has: they may remain in the
+//     union or return.
 type Union[K comparable] struct {
 	window  *Window[K]
 	sources *Window[K]
 	load    UnionLoader[K]
 }
 
-// NewUnion returns the unions of one kind. Their keys have the same texts as those of sources,
-// so both share a slot of a cluster. It panics like [NewWindow].
+// NewUnion returns the unions of one kind. Their keys have the same texts as those of sources:
+// both share a slot of a cluster. It panics like [NewWindow].
 func NewUnion[K comparable](client *Client, p WindowPolicy, sources *Window[K], load UnionLoader[K]) *Union[K] {
 	all := func(context.Context, []K, int) (map[K][]Entry, error) { return nil, errReadAlone }
 	return &Union[K]{window: NewWindow(client, p, sources.key, all), sources: sources, load: load}
@@ -58,11 +60,11 @@ func NewUnion[K comparable](client *Client, p WindowPolicy, sources *Window[K], 
 // errReadAlone is returned if the window of a union is read as a plain window.
 var errReadAlone = errors.New("read a union with Union.Page")
 
-// Window returns the window with the entries, for adding and for inspection. Read it with the
-// methods of the union only.
+// Window returns the window with the entries, to add and to inspect them. Read them with
+// [Union.Page]: reads of the window itself fail if it is missing.
 func (u *Union[K]) Window() *Window[K] { return u.window }
 
-// SourceSet identifies the sources of a list without their names: two values for one list are
+// SourceSet identifies the sources of a list without their names. Two values for one list are
 // equal if and only if the sources are the same.
 type SourceSet struct {
 	Newest int64 // score of the newest source
@@ -76,22 +78,23 @@ type UnionPage struct {
 	// truth.
 	Known   bool
 	Entries []Entry // newest first, of current sources
-	// Entries has all entries from the requested score down to Floor, unless the limit ended
-	// it.
+	// Floor is the lowest score down to which Entries is complete, if it has fewer entries than
+	// the limit. It is math.MinInt64 if the union is the whole list.
 	Floor   int64
 	Sources SourceSet
 	Has     map[string]bool // true for each requested name that is a source
 }
 
-// maxUnionReads bounds the reads of one page, which repeat if sources joined or a load was
-// overtaken. Then the source of truth must answer.
+// maxUnionReads bounds the reads of one page. They repeat if sources joined or a load was
+// overtaken. After the last one, the source of truth must answer.
 const maxUnionReads = 4
 
 // Page returns the newest entries of a list at and below the score from, at most limit, and
 // reports which of some names are its sources, from one snapshot.
 //
 // It costs one round trip. A missing union costs one loader call and three more round trips;
-// new sources cost one call and two. Page returns a wrapped loader error or the error of ctx.
+// new sources cost one call and two. Page returns a wrapped loader error or the error of ctx,
+// never a Redis error.
 func (u *Union[K]) Page(ctx context.Context, k K, from int64, limit int, names []string) (UnionPage, error) {
 	for try := range maxUnionReads {
 		a := u.read(ctx, k, from, limit, names, "")
@@ -233,7 +236,7 @@ func scoreIn(v any) (int64, error) {
 	return int64(score), nil
 }
 
-// repair loads what a read found missing. It reports whether to repeat the read.
+// repair loads the missing part of a union. It reports whether to repeat the read.
 func (u *Union[K]) repair(ctx context.Context, k K, a unionResult) (retry bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -251,8 +254,7 @@ func (u *Union[K]) repair(ctx context.Context, k K, a unionResult) (retry bool, 
 	}
 }
 
-// detached runs do, which continues when its reader leaves: a reader must not leave a lease
-// behind.
+// detached runs do, which continues when its reader leaves, so that no lease is left behind.
 func (u *Union[K]) detached(ctx context.Context, do func(context.Context) (bool, error)) (bool, error) {
 	type end struct {
 		retry bool
@@ -272,7 +274,7 @@ func (u *Union[K]) detached(ctx context.Context, do func(context.Context) (bool,
 	}
 }
 
-// callLoader runs the loader once. A panic becomes an error, and so does an invalid result.
+// callLoader runs the loader once. It returns an error for a panic or an invalid result.
 func (u *Union[K]) callLoader(ctx context.Context, k K, above int64, limit int) (entries []Entry, newest int64, err error) {
 	w := u.window
 	w.counts.loadCalls.Add(1)
@@ -329,8 +331,8 @@ func (u *Union[K]) fill(ctx context.Context, k K) (retry bool, err error) {
 	return failed == nil, err
 }
 
-// join adds the entries of new sources. Sources that left again meanwhile count as included:
-// if they return, they have a higher score.
+// join adds the entries of new sources. Sources that left meanwhile count as included: they
+// would return with a higher score.
 func (u *Union[K]) join(ctx context.Context, k K, a unionResult) (retry bool, err error) {
 	w := u.window
 	seen, err := strconv.ParseInt(a.seen, 10, 64)

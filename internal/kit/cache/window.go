@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxWindow = 5000      // the limit of a collection that one command reads whole
-	maxScore  = 1<<53 - 1 // the limit of exact integers in a float64
+	maxWindow = 5000      // maximum entries that one command should read
+	maxScore  = 1<<53 - 1 // limit of exact integers in a float64
 
 	// The scores of the marker, both below the scores of all entries.
 	markWhole   = "-inf"   // the window is the whole list
@@ -34,9 +34,9 @@ func (e Entry) Compare(other Entry) int {
 }
 
 // WindowPolicy configures one kind of window. Only Name is required: the zero value of every
-// other field is a good setting. Durations count in whole milliseconds, at least one.
+// other field is a good setting. Durations are rounded down to whole milliseconds, at least one.
 type WindowPolicy struct {
-	Name        string        // key prefix after the client's, as "order:list"; the policy in metrics, with '-' for ':'
+	Name        string        // key prefix after the client's, such as "order:list"; in metrics with '-' for ':'
 	Size        int           // maximum entries of one window; default 200, at most 5000
 	TTL         time.Duration // a window without reads expires after ¾ to 1 of this; default 7 days
 	LeaseTTL    time.Duration // lifetime of a lease whose load is lost; default LoadTimeout + 1s
@@ -52,19 +52,18 @@ func (p WindowPolicy) withDefaults() WindowPolicy {
 }
 
 // A WindowLoader reads the newest entries of up to 500 lists from the source of truth. It
-// returns each list newest first in the order of [Entry.Compare], with unique members and up
-// to limit entries; fewer mean the whole list. A list that it omits is empty. Like a [Loader]
+// returns each list newest first, in the order of [Entry.Compare], with unique members and up
+// to limit entries. Fewer entries are the whole list; an omitted list is empty. Like a [Loader]
 // it must read after it is called. An error counts for all lists of the call.
 type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (map[K][]Entry, error)
 
 // Window caches the newest entries of lists that grow at their new end, such as the orders of
 // a user, in one sorted set of Redis per list. It is safe for concurrent use.
 //
-// A window has no gap between its newest and its oldest entry, or it does not exist. Only a
-// load creates it; a write changes an existing window or makes the next reader load. So an
-// expired window never returns as a list of the one entry that was added later. A list with
-// more than [WindowPolicy].Size entries continues in the source of truth, where the reader
-// must follow. An empty list is stored too.
+// A window has no gap between its newest and its oldest entry. Only a load creates it. A write
+// changes an existing window or makes the next reader load, so a window never consists of only
+// the entries added after its expiry. A list with more than [WindowPolicy].Size entries
+// continues in the source of truth. Empty lists are stored too.
 //
 // A read that begins after Add, Remove or Invalidate returned nil observes the change, in
 // every process: loads store under a lease, as in [Cache]. If Redis is unavailable, reads call
@@ -98,14 +97,12 @@ func NewWindow[K comparable](client *Client, p WindowPolicy, key func(K) string,
 	}
 }
 
-// Page returns the newest entries of a list that are older than after: up to first of them,
-// newest first. A nil after selects the new end of the list. The list need not contain the
-// cursor any more.
+// Page returns up to first entries of a list, newest first. It begins below the cursor after,
+// which the list need not contain any more, or at the newest entry if after is nil.
 //
-// If complete is true, the source of truth has no other entries there: fewer than first
-// entries mean the end of the list. If it is false, the page passed the oldest entry of the
-// window. The reader then takes the rest from the source of truth: entries older than the last
-// one returned, or older than after if there are none.
+// If complete is true, fewer than first entries mean the end of the list. If it is false, the
+// page passed the oldest entry of the window. The caller then reads the rest from the source of
+// truth: entries older than the last one returned, or older than after if there are none.
 //
 // A page costs one round trip if the window exists. Page returns a wrapped loader error or the
 // error of ctx.
@@ -138,8 +135,8 @@ type Page struct {
 // Lists may repeat.
 //
 // Pages costs one round trip if all windows exist; a round trip carries up to 500 lists and
-// about 20 000 entries. Missing windows that no other reader loads cost one loader call and
-// one more round trip. If Redis is unavailable, one loader call answers for each 500 lists.
+// about 20 000 entries. Missing windows that no other reader loads cost one more round trip and
+// one loader call for each 20 000 entries that they may have.
 //
 // Pages returns a loader error or the error of ctx. The map then holds the available pages.
 func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, error) {
@@ -184,8 +181,8 @@ func distinct[K comparable](ks []K) []K {
 }
 
 // Add adds entries to the window of a list, in any order, and drops entries beyond its size.
-// Call it after the commit that added them to the source of truth. Adding an entry again is
-// harmless; another score moves it.
+// Call it after the commit that added them to the source of truth. Adding an entry again with
+// another score moves it.
 //
 // After an error a reader may miss the entries: repeat the call, or Invalidate, until one
 // succeeds. Add and Remove of one member must come in the order of their commits; otherwise
@@ -195,8 +192,8 @@ func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 	return w.AddEach(ctx, map[K][]Entry{k: entries})
 }
 
-// AddEach is [Window.Add] for many lists. A round trip carries up to 500 of them. Before, one
-// more round trip finds out which of them Redis has.
+// AddEach is [Window.Add] for many lists. A round trip carries up to 500 entries. One more round
+// trip for each 500 lists first finds the lists that Redis has.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	calls, n, longest := make([]scriptCall, 0, len(lists)), 0, 1
 	var err error
@@ -222,9 +219,9 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	return nil
 }
 
-// existing omits the calls about lists for which Redis has neither a window nor a lease: a
-// load that begins now finds what was committed before. The check is cheaper than a script,
-// and Redis has nothing of most lists.
+// existing omits calls for lists that have neither a window nor a lease: a load that begins
+// later finds the committed entries. The check is cheaper than a script, and Redis has only a
+// few of the lists.
 func (w *Window[K]) existing(ctx context.Context, calls []scriptCall) ([]scriptCall, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.client.timeout)
 	defer cancel()
@@ -249,9 +246,8 @@ func (w *Window[K]) existing(ctx context.Context, calls []scriptCall) ([]scriptC
 }
 
 // Remove removes members from the window of a list. Call it after the commit that removed them
-// from the source of truth. The rules of [Window.Add] for errors and order apply. Remove drops
-// a window that falls below half of its size while its list continues, and the next reader
-// loads it.
+// from the source of truth. The rules of [Window.Add] for errors and order apply. If the list
+// continues below its window, Remove drops a window that falls below half of its size.
 func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	pairs := make([]any, 0, 2*len(members))
 	for _, m := range members {
@@ -262,8 +258,7 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	return p.Exec(ctx)
 }
 
-// RemoveExactly is [Window.Remove] for entries with exactly these scores. It leaves members
-// with another score.
+// RemoveExactly is [Window.Remove] for entries with exactly these scores.
 //
 // Its calls need no order if a member never gets the same score twice, for instance if the
 // score is the id of the row that added it. A late or repeated removal then finds the member

@@ -10,18 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Membership reports which members a list has, as far as its window knows.
+// Membership reports which of some members a list has, as far as its window shows.
 type Membership struct {
 	Has   map[string]bool // true for each requested member in the window
-	Whole bool            // the window is the whole list: other members are not in it
+	Whole bool            // the window is the whole list: it has no other members
 	// Floor is the score of the oldest entry unless Whole. Members with a higher score that
 	// are not in Has are not in the list. For other members, read the source of truth.
 	Floor int64
 }
 
-// Has reports which members a list has. It costs one round trip if the window exists. It loads
-// a missing window like Page and calls the loader if Redis is unavailable. It is as fresh as
-// Page and returns a wrapped loader error or the error of ctx.
+// Has reports which of some members a list has. It costs one round trip if the window exists.
+// Freshness, loads and errors are those of [Window.Page].
 func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership, error) {
 	m, is := w.queryMembers(ctx, k, members)
 	answers := []windowResult{{state: is}}
@@ -36,7 +35,7 @@ func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership,
 	return answers[0].membership(members), nil
 }
 
-// membership finds members in a whole window.
+// membership finds members in the entries of a loaded window.
 func (a windowResult) membership(members []string) Membership {
 	m := Membership{Has: make(map[string]bool), Whole: a.whole}
 	there := make(map[string]bool, len(a.entries))
@@ -54,8 +53,9 @@ func (a windowResult) membership(members []string) Membership {
 	return m
 }
 
-// queryMembers checks 500 members per call, in one pipeline. The window may change between two
-// calls. Each reply is correct for its own members, so the highest floor holds for all.
+// queryMembers sends one call for each 500 members, in one pipeline. The window may change
+// between two calls. Each reply is correct for its own members, so the highest floor holds for
+// all.
 func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Membership, windowState) {
 	parts := slices.Collect(slices.Chunk(members, batch))
 	if len(parts) == 0 {

@@ -59,7 +59,7 @@ type windowResult struct {
 	err     error         // of the loader or ctx; invalidates the other fields
 }
 
-// page selects entries older than after. The entries may begin before it.
+// page selects entries older than after. The window may begin with newer ones.
 func (a windowResult) page(after *Entry, first int) (entries []Entry, complete bool) {
 	entries = a.entries
 	if after != nil {
@@ -244,8 +244,8 @@ func replaceResults[K comparable](ks []K, answers []windowResult, at []int, find
 	}
 }
 
-// loadDetached requests leases, and loads and stores the granted lists. It returns early if
-// ctx ends; the load continues.
+// loadDetached requests leases, and loads and stores the granted lists. If ctx ends, it returns
+// and the load continues.
 func (w *Window[K]) loadDetached(ctx context.Context, ks []K, part pageRange) []windowResult {
 	if err := ctx.Err(); err != nil {
 		return slices.Repeat([]windowResult{{err: err}}, len(ks))

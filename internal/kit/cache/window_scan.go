@@ -33,9 +33,9 @@ type WindowSnapshot[K comparable] struct {
 }
 
 // Scan returns the windows among the next few hundred keys of Redis and the next cursor; the
-// zero ScanCursor ends the scan. It returns every window that exists during the whole scan,
-// unless a cluster changes its masters meanwhile. It does not renew windows. Use it to compare
-// windows with the source of truth; a list may change between the two reads.
+// zero ScanCursor ends the scan. A scan returns every window that exists all the time at least
+// once, unless a cluster changes its masters meanwhile. It does not renew windows. Use it to
+// compare windows with the source of truth; a list may change between the two reads.
 //
 // The function parse is the inverse of the windows' key. Scan skips keys that it rejects.
 func (w *Window[K]) Scan(ctx context.Context, at ScanCursor, parse func(string) (K, error)) (windows []WindowSnapshot[K], next ScanCursor, err error) {
@@ -109,7 +109,7 @@ func (w *Window[K]) peek(ctx context.Context, ks []K) ([]WindowSnapshot[K], erro
 	return windows, nil
 }
 
-// snapshotOf reports false for a set without a marker.
+// snapshotOf returns the snapshot of a window, or false for a set without a marker.
 func snapshotOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
 	last := len(found) - 1
 	if last < 0 || found[last].Member != "" {

@@ -1,6 +1,6 @@
 -- epoch: read or raise the epoch of all cached data. A record holds the epoch in which it was
--- written, and a record of an earlier epoch counts as absent. So everything misses once, without a
--- scan of the keys.
+-- written, and a record of an earlier epoch counts as absent. So every record is reloaded on
+-- demand, without a scan of the keys.
 --
 -- KEYS[1]  <prefix>:cache-epoch  string, a number
 -- ARGV[1]  "raise" to invalidate all cached data, otherwise "read"

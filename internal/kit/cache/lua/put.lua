@@ -12,9 +12,9 @@
 --          0  removed: there was no record with a comparable version
 --
 -- A missing record does not show which version was current last, so a late writer must not store
--- there. Neither must it replace a negative record, for the row may have been deleted after that
--- commit, nor a record of another epoch, because one of the two is not current. Storing and
--- removing both delete the lease, so that a load from before the commit cannot store afterwards.
+-- there. It must not replace a negative record: the row may have been deleted after its commit. It
+-- must not replace a record of another epoch: one of the two is not current. Storing and removing
+-- both delete the lease, so that a load from before the commit cannot store afterwards.
 -- Versions are compared by bytes: a Lua number holds only 53 bits. The load duration (bytes 3-5)
 -- stays that of the old record: nothing was loaded.
 --

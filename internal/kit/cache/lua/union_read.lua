@@ -17,9 +17,9 @@
 -- ARGV[9…] names to look up among the sources, up to some thousands
 --
 -- returns  {newest, count, floor, n, member, score, …, has, has, …}
---                 newest: score of the newest source; count: of sources; floor: the score from
---                 which on the union is complete, "" if it is whole; n: number of entries, whose
---                 members and scores follow; has: 1 or 0 for each name
+--                 newest: score of the newest source; count: of sources; floor: the lowest
+--                 score down to which the union is complete, "" if it is whole; n: number of
+--                 entries, whose members and scores follow; has: 1 or 0 for each name
 --          {newest, seen}  the union lacks new sources: it includes those up to the score seen
 --          0      no union; granted, the caller loads; also for a repeated command with the same
 --                 token
@@ -50,8 +50,8 @@ if type(mark) ~= 'string' or type(seen) ~= 'string' or not string.match(seen, '^
   if ARGV[7] == '' then
     return -3
   end
-  -- One of the two may exist. A window would accept pushed entries and leave the lease to a load
-  -- that read the source of truth before them.
+  -- One of the two may exist. Such a window would accept pushed entries without removing the lease
+  -- of a load that read the source of truth before them.
   redis.call('UNLINK', KEYS[1], KEYS[3])
   redis.call('SET', KEYS[2], ARGV[7], 'PX', ARGV[8])
   return 0

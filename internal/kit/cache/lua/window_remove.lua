@@ -10,8 +10,8 @@
 -- returns  1  the window has none of the members under these scores
 --          0  there is no window, and no running load can store one
 --
--- A window below which the list continues gets no replacement for removed entries. With fewer than
--- ARGV[1] entries it is dropped, for the next reader to load. So it always has an oldest entry.
+-- If the list continues below the window, nothing replaces removed entries. With fewer than ARGV[1]
+-- entries the window is dropped, and the next reader loads it. So it always has an oldest entry.
 --
 -- Both keys share the hash tag {<k>}: one slot. O(members · log N). It does not renew the TTL.
 local mark = redis.pcall('ZSCORE', KEYS[1], '')
