@@ -1,8 +1,7 @@
 // Package cachetest drives caches in several operating system processes, for tests and for
 // `lab bench cache`. A [Fleet] starts and kills the processes, [Serve] runs in each of them,
-// and a [Truth] is memory that all share. It stands for the database, and it holds the
-// versions that every process must already see. So the process that reads a stale value
-// detects it.
+// and a [Truth] is memory that all share. It takes the place of the database, and it holds the
+// versions that no read may miss. So the process that reads a stale value detects it.
 package cachetest
 
 import (
@@ -34,16 +33,15 @@ type Command struct {
 	Readers int           // for ReadHot and Race: concurrent readers
 	For     time.Duration // for ReadHot: duration
 	Pause   time.Duration // for ReadHot: between reads of one reader; for Race: maximum between writes
-	Slow    time.Duration // for ReadHot: minimum duration of a slow read
+	Slow    time.Duration // for ReadHot: minimum duration of a read that counts as slow
 	Seed    uint64        // for Race
 }
 
 // Operation is a kind of command.
 type Operation string
 
-// The deeds.
+// The operations.
 const (
-	// The operations.
 	Get        Operation = "get"        // reads a key past local memory
 	Put        Operation = "put"        // puts a version
 	Invalidate Operation = "invalidate" // invalidates a key

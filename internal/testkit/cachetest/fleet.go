@@ -105,9 +105,9 @@ func (f *Fleet) All(ctx context.Context, c Command) ([]Result, error) {
 
 // Course configures a race.
 type Course struct {
-	Seed    uint64                         // of every random choice, but not of their interleaving
+	Seed    uint64                         // of every random choice of a process; the interleaving varies
 	Readers int                            // of each process
-	Rest    time.Duration                  // maximum pause between two writes of a process; default 6ms
+	Rest    time.Duration                  // maximum pause before a write of a process; default 6ms
 	Enough  func() bool                    // reports whether the race may end
 	Pause   func(*rand.Rand) time.Duration // returns the time until the next kill; nil: no kills
 }
@@ -115,8 +115,8 @@ type Course struct {
 // Killed counts the killed processes of a race, and those of them with a running load.
 type Killed struct{ All, Loading int }
 
-// Race runs random reads and writes in all processes until Enough, and kills one after the
-// other meanwhile. The outcome is in the truth.
+// Race runs random reads and writes in all processes until Enough returns true. Meanwhile it
+// kills and restarts one process after the other. The outcome is in the truth.
 func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,7 +19,6 @@ type Fault string
 
 // The faults.
 const (
-	// The faults.
 	Healthy  Fault = "healthy"
 	Cut      Fault = "cut"       // connections are closed, also new ones
 	HalfOpen Fault = "half-open" // connections stay open and carry nothing
@@ -28,8 +27,8 @@ const (
 
 const maxDelay = 300 * time.Millisecond
 
-// Link is a connection to a Redis that can be broken. A healed half-open link delivers its
-// pending data, like a network. Its methods are safe for concurrent use.
+// Link forwards connections to a Redis and can break them. A healed half-open link delivers
+// its pending data, like a network. Its methods are safe for concurrent use.
 type Link struct {
 	network, addr string // of Redis
 	listener      net.Listener
@@ -42,7 +41,7 @@ type Link struct {
 	closed  bool
 }
 
-// connection has both ends of one connection.
+// connection holds both ends of a forwarded connection.
 type connection struct {
 	client, server net.Conn
 	done           chan struct{}
@@ -56,7 +55,7 @@ func (w *connection) close() {
 	})
 }
 
-// NewLink forwards connections from a Unix socket to the Redis of a URL. Close ends it.
+// NewLink returns a healthy link from a new Unix socket to the Redis of a URL. Close ends it.
 func NewLink(redisURL, socket string) (*Link, error) {
 	to, err := url.Parse(redisURL)
 	if err != nil {

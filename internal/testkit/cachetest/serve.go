@@ -27,7 +27,7 @@ type process struct {
 	cache  *cache.Cache[int, Row]
 	local  bool               // races read local memory
 	seen   [Keys]atomic.Int64 // newest version that a race read here
-	beat   atomic.Int64       // last run of this process, unix nanoseconds
+	beat   atomic.Int64       // last moment at which this process ran, unix nanoseconds
 }
 
 // Serve runs a process of a fleet. It reads a Setting and then commands from in, and writes
@@ -90,8 +90,8 @@ func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClie
 	return bus, nil
 }
 
-// recordBeats records that this process runs. A process without CPU time has a stopped clock,
-// like its cache.
+// recordBeats records the moments at which this process runs. Without CPU time, the clock of
+// its cache stops too.
 func (p *process) recordBeats(ctx context.Context) {
 	every := time.NewTicker(beatInterval)
 	defer every.Stop()
@@ -103,10 +103,10 @@ func (p *process) recordBeats(ctx context.Context) {
 
 const (
 	beatInterval = 5 * time.Millisecond
-	minPause     = 20 * time.Millisecond // shortest recorded time without a beat
+	minPause     = 20 * time.Millisecond // shortest time without a beat that counts as a pause
 )
 
-// load reads rows and returns late, like a database.
+// load reads rows and returns them after a delay, like a database.
 func (p *process) load(ctx context.Context, keys []int) (map[int]Row, error) {
 	found := make(map[int]Row, len(keys))
 	for _, k := range keys {
@@ -210,7 +210,7 @@ func (p *process) write(ctx context.Context, draw *rand.Rand, rest time.Duration
 		version := p.truth.commit(key)
 		if err := p.announce(ctx, key, version, draw.IntN(2) == 0); err != nil {
 			p.truth.Errors.Add(1)
-			continue // not announced: the floor stays, as the cache guarantees
+			continue // not announced: reads may miss this version
 		}
 		p.truth.announced(key, version)
 		p.truth.Writes.Add(1)

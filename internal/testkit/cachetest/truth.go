@@ -15,12 +15,11 @@ const (
 	MaxProcesses = 8
 )
 
-// Truth is memory that processes share. It contains everything that a killed process did
-// before its end. Values change only atomically, so it is safe for concurrent use in all
-// processes.
+// Truth is memory that processes share. It survives a killed process. Values change only
+// atomically, so it is safe for concurrent use in all processes.
 //
-// A row is its version, which each update increments. Every eighth version, and the initial
-// zero, mean that the row does not exist.
+// A row is its version, which each update increments. The row does not exist at version zero
+// and at every eighth version.
 type Truth struct {
 	Version [Keys]atomic.Int64 // committed version
 	Floor   [Keys]atomic.Int64 // newest version whose Put or Invalidate returned: no later read may be older
@@ -43,16 +42,16 @@ type Truth struct {
 
 	// Of reads through local memory:
 	Bound     atomic.Int64                    // nanoseconds after which an announced version must be visible
-	Announced [Keys][historySize]atomic.Int64 // announcement of recent versions, unix nanoseconds, by remainder; 0: not yet
+	Announced [Keys][historySize]atomic.Int64 // when version v was announced, at v%historySize, unix nanoseconds; 0: not yet
 	Oldest    atomic.Int64                    // maximum staleness of a read, nanoseconds
 	Back      atomic.Int64                    // reads with an older version than an earlier read of their process
 	Shuffled  atomic.Int64                    // reordered batches of messages
-	Paused    atomic.Int64                    // reads in a process that was paused before
+	Paused    atomic.Int64                    // stale reads after a pause of their process
 }
 
 const (
-	// historySize is the number of versions per key with their times: more than a race makes
-	// in a few seconds.
+	// historySize is the number of recorded versions per key: more than a race writes in a few
+	// seconds.
 	historySize   = 1024
 	historyMargin = 16 // empty slots ahead of the newest version
 )
@@ -91,8 +90,8 @@ func (t *Truth) staleness(key int, got, floor int64, at time.Time) (longest time
 	return longest
 }
 
-// judgeLocal is judge for a local read that started after a pause of its process, which its
-// own clock missed.
+// judgeLocal is judge for a local read: it may be stale for Bound, and for the pause of its
+// process before it, in which the local clock stopped.
 func (t *Truth) judgeLocal(key int, floor, got int64, began time.Time, pause time.Duration) {
 	t.Reads.Add(1)
 	if got == 0 { // the last version without a row
