@@ -94,7 +94,7 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// BenchmarkLocalHit compares a local hit with a lookup in its otter.
+// BenchmarkLocalHit compares a local hit with a lookup in otter.
 func BenchmarkLocalHit(b *testing.B) {
 	h, err := NewClient(newClient("tcp", "localhost:0"), Options{LocalBytes: 1 << 20, SingleProcess: true}) // never used
 	if err != nil {

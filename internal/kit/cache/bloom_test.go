@@ -387,7 +387,7 @@ func TestFilterMeasuresNegativeHits(t *testing.T) {
 }
 
 // Writers commit and then update the filter, which is rebuilt all the time: no row is ever
-// excluded. It is for the race detector too.
+// excluded. Run it with the race detector too.
 func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 4, 500
 	rows := newTable()

@@ -12,8 +12,8 @@ import (
 )
 
 // TestNoLocalReadIsOlderThanItsBound reads and writes at random in three processes with local
-// rows on a bus. A read is stale if it misses a version whose Put or Invalidate had returned,
-// in any process, more than the bound before the read began.
+// rows on a bus. A read is stale if it misses a version whose Put or Invalidate, in any
+// process, returned more than the bound before it began.
 func TestNoLocalReadIsOlderThanItsBound(t *testing.T) {
 	const maxAge = 500 * time.Millisecond
 	tests := []struct {
@@ -24,7 +24,7 @@ func TestNoLocalReadIsOlderThanItsBound(t *testing.T) {
 		writes  int64         // minimum of a run
 		trouble bool
 	}{
-		// The goal is 50 ms. On a busy machine, a slower message says nothing about the bus.
+		// The goal is 50 ms. On a busy machine, a slower message is no fault of the bus.
 		{name: "healthy bus", during: 5 * time.Second, bound: 500 * time.Millisecond, rest: 400 * time.Millisecond, writes: 50},
 		{name: "failing bus", during: 10 * time.Second, bound: maxAge + 50*time.Millisecond, writes: 200, trouble: true},
 	}

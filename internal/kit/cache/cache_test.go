@@ -21,7 +21,7 @@ const longTime = 5 * time.Minute
 
 var errDatabase = errors.New("database unavailable")
 
-// TestCache runs on every kind of Redis. The letters are the anomalies of database caches that
+// TestCache runs on every kind of Redis. A number such as A1 is an anomaly in DESIGN.md that
 // the case excludes. A14, an invalidation inside the transaction, has no case: the API takes
 // no transaction.
 func TestCache(t *testing.T) {

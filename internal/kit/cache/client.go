@@ -99,11 +99,11 @@ type localState interface {
 }
 
 // NewClient returns a client on rdb, which the caller closes. It starts nothing and sends
-// nothing. It returns an error if the prefix contains a brace, which would change the hash tag
-// of every key, or if the Registerer already has these metrics.
+// nothing. It returns an error if the prefix contains a brace or if the Registerer already has
+// these metrics.
 func NewClient(rdb redis.Cmdable, o Options) (*Client, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
-		return nil, fmt.Errorf("invalid cache prefix %q: contains a brace", o.Prefix)
+		return nil, fmt.Errorf("invalid cache prefix %q: contains a brace", o.Prefix) // it would change hash tags
 	}
 	_, single := rdb.(*redis.Client)
 	root := cmp.Or(o.Prefix, "td") + ":"

@@ -22,7 +22,7 @@
 //
 //   - [QueryCache] stores query results until the next write to their [Table].
 //   - [Window] stores the newest entries of lists that grow at one end.
-//   - [Union] stores the newest entries of many lists together, such as a feed.
+//   - [Union] stores the newest entries of several lists, merged into one, such as a feed.
 //   - [FirstPages] stores the first items of one list per owner.
 //   - [Memory] stores values in this process only.
 //   - [Pipeline] sends the changes of one commit in one round trip.
@@ -81,7 +81,7 @@
 // # Without Redis
 //
 // If Redis is unavailable, a read returns an expired L1 entry for up to StaleIfError, or calls the
-// loader. It stores the result at most briefly in L1 and never returns a Redis error. Invalidate
+// loader. L1 stores the result for at most MaxAge. A read never returns a Redis error. Invalidate
 // then returns an error. Repeat it until it succeeds: old values become readable again with
 // Redis. The go-redis client determines how long a dead Redis delays a read. Set
 // ContextTimeoutEnabled, short dial and read timeouts, no retries and a circuit breaker.

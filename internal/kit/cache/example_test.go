@@ -143,7 +143,7 @@ func exampleRedis() *cache.Client {
 	return h
 }
 
-// cleanups close the resources of examples, which have no end of their own.
+// cleanups close the resources of examples, which have no testing.T.
 var cleanups []func()
 
 // closeExamples runs the tests and then the cleanups.

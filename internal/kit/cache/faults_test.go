@@ -1,6 +1,6 @@
 package cache
 
-// Tests of faults that a code review found.
+// Each test excludes a former fault, which its comment describes.
 
 import (
 	"context"
@@ -145,7 +145,7 @@ func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 	}
 }
 
-// Before Run the time of the client is its maximum, so every pin was over. Run starts the
+// Before Run the time of the client is its maximum, so every pin had ended. Run starts the
 // clock in parallel with the maintenance.
 func TestPinBeforeRunIsKept(t *testing.T) {
 	x := miniWorld(t).manualClient(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -330,6 +330,6 @@ func TestVersionPanicDoesNotEndTheProcess(t *testing.T) {
 		Key: strconv.Itoa, Load: rows.load, Version: func(row) int64 { panic("no version") },
 	})
 	if _, err := c.Get(t.Context(), 1); err == nil {
-		t.Error("no error")
+		t.Error("got no error, want one")
 	}
 }

@@ -366,7 +366,7 @@ func TestStaleIfError(t *testing.T) {
 			before: func(t *testing.T, s *setting) {
 				s.away.on.Store(true)
 				if err := s.c.Invalidate(t.Context(), 1); err == nil {
-					t.Error("no error")
+					t.Error("got no error, want one")
 				}
 			},
 		},

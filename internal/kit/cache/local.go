@@ -155,10 +155,10 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	}
 }
 
-// isNewer reports whether old must stay instead of e. Two replies may arrive in another order
-// than Redis sent them, and a reader that saw the newer one must not see the older one later.
-// If versions do not decide, the later read wins. For one version read at the same tick, as by
-// a refresh next to a read, the later expiry wins.
+// isNewer reports whether old must stay instead of e. Replies may arrive in another order than
+// Redis sent them. A reader that saw the newer one must not see the older one later. If
+// versions do not decide, the later read wins. For one version read at the same tick, the later
+// expiry wins.
 func (old *entry[V]) isNewer(e *entry[V]) bool {
 	switch {
 	case old.version != 0 && e.version != 0 && old.version != e.version:

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// Each test excludes a former fault, which its comment describes.
+
 // A reader joined a flight whose load was cancelled because its readers left.
 func TestCancelledLoadIsNotJoined(t *testing.T) {
 	w := miniWorld(t)
@@ -100,7 +102,7 @@ func TestFailedInvalidateStillUpdatesTheFilter(t *testing.T) {
 	}
 	away.on.Store(true)
 	if err := c.Invalidate(t.Context(), ks...); err == nil {
-		t.Fatal("no error")
+		t.Fatal("got no error, want one")
 	}
 	n := 0
 	for _, k := range ks {

@@ -119,7 +119,7 @@ func TestSecondDeletions(t *testing.T) {
 		c := rowsOf(x.Client, Policy{SecondDelete: time.Hour}, newTable(1).load)
 		away.on.Store(true)
 		if err := c.Invalidate(t.Context(), 1); err == nil {
-			t.Error("no error")
+			t.Error("got no error, want one")
 		}
 		away.on.Store(false)
 		mustGet(t, c, 1)

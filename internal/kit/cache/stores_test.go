@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// backend is a kind of Redis under a whole suite.
+// backend is a kind of Redis that a suite runs on.
 type backend struct {
 	name   string
 	client func() redis.UniversalClient // returns a new client for each process

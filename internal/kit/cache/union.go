@@ -89,8 +89,8 @@ type UnionPage struct {
 // overtaken. After the last one, the source of truth must answer.
 const maxUnionReads = 4
 
-// Page returns the newest entries of a list at and below the score from, at most limit, and
-// reports which of some names are its sources, from one snapshot.
+// Page returns up to limit of the newest entries of a list at and below the score from. From
+// the same snapshot it reports which of some names are sources of the list.
 //
 // It costs one round trip. A missing union costs one loader call and three more round trips;
 // new sources cost one call and two. Page returns a wrapped loader error or the error of ctx,

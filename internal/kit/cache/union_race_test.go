@@ -152,7 +152,7 @@ type unionRace struct {
 	pages, unknown, shown, whole, cut, wrong, writes atomic.Int64
 }
 
-// load reads the source of truth and returns late.
+// load reads the source of truth and returns after a delay.
 func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
 	entries, newest, err := r.truth.load(ctx, user, above, limit)
 	_ = clock.Sleep(ctx, rand.N(2*time.Millisecond))

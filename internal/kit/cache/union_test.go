@@ -194,7 +194,7 @@ func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() p
 	return load, func() paused { return receive(t, calls) }
 }
 
-// feeds is the unions and their sources in one process.
+// feeds holds the unions and their sources in one process.
 type feeds struct {
 	*Union[int]
 	client *Client

@@ -58,7 +58,7 @@ func (p WindowPolicy) withDefaults() WindowPolicy {
 type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (map[K][]Entry, error)
 
 // Window caches the newest entries of lists that grow at their new end, such as the orders of
-// a user, in one sorted set of Redis per list. It is safe for concurrent use.
+// a user. Each list has one sorted set in Redis. It is safe for concurrent use.
 //
 // A window has no gap between its newest and its oldest entry. Only a load creates it. A write
 // changes an existing window or makes the next reader load, so a window never consists of only
@@ -192,8 +192,8 @@ func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 	return w.AddEach(ctx, map[K][]Entry{k: entries})
 }
 
-// AddEach is [Window.Add] for many lists. A round trip carries up to 500 entries. One more round
-// trip for each 500 lists first finds the lists that Redis has.
+// AddEach is [Window.Add] for many lists. First, one round trip for each 500 lists finds those
+// that Redis has. Then each round trip carries up to 500 entries.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	calls, n, longest := make([]scriptCall, 0, len(lists)), 0, 1
 	var err error
@@ -260,9 +260,9 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 
 // RemoveExactly is [Window.Remove] for entries with exactly these scores.
 //
-// Its calls need no order if a member never gets the same score twice, for instance if the
-// score is the id of the row that added it. A late or repeated removal then finds the member
-// under a newer score, or not at all.
+// Its calls need no order if a member never gets the same score twice, for instance because the
+// score is the id of its row. A late or repeated removal then finds the member under a newer
+// score, or not at all.
 //
 // An Add that comes after the removal of its entry would restore it. If that can happen,
 // report inserts by [Window.Invalidate] and removals by RemoveExactly. Then no removed entry

@@ -58,7 +58,7 @@ const (
 	unorderedSize    = 5
 )
 
-// unorderedChanges is lists whose changes are announced in any order.
+// unorderedChanges holds lists whose changes are announced in any order.
 type unorderedChanges struct {
 	windows []*Window[int]
 

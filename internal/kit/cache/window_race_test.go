@@ -72,7 +72,7 @@ func newWindowRace(t *testing.T, w *world) *windowRace {
 	return r
 }
 
-// load reads the source of truth and returns late.
+// load reads the source of truth and returns after a delay.
 func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
 	found := make(map[int][]Entry)
 	r.mu.Lock()
@@ -245,7 +245,7 @@ func (r *windowRace) read(ctx context.Context, t *testing.T, win *Window[int], d
 }
 
 // wrongPage returns the error in a page, or "". A page covers the entries older than after,
-// down to its last entry, or to the end of the list if it is complete and not full.
+// down to its last entry. A complete page that is not full covers the rest of the list.
 func wrongPage(page []Entry, complete bool, after *Entry, first int, due, over map[Entry]bool) string {
 	if len(page) > first || complete && len(page) < first && len(page) > windowSize {
 		return "too many entries"

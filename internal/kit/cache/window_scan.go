@@ -33,8 +33,8 @@ type WindowSnapshot[K comparable] struct {
 }
 
 // Scan returns the windows among the next few hundred keys of Redis and the next cursor; the
-// zero ScanCursor ends the scan. A scan returns every window that exists all the time at least
-// once, unless a cluster changes its masters meanwhile. It does not renew windows. Use it to
+// zero ScanCursor ends the scan. A complete scan returns each window that exists throughout, at
+// least once, unless a cluster changes its masters meanwhile. It does not renew windows. Use it to
 // compare windows with the source of truth; a list may change between the two reads.
 //
 // The function parse is the inverse of the windows' key. Scan skips keys that it rejects.

@@ -19,8 +19,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestWindow runs on every kind of Redis. The letters are the anomalies of cached lists that
-// the case excludes.
+// TestWindow runs on every kind of Redis. A number such as A23 is an anomaly in DESIGN.md
+// that the case excludes.
 func TestWindow(t *testing.T) {
 	cases := []struct {
 		name string
