@@ -62,7 +62,7 @@ func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 		}
 	}
 	if got := c.Stats().Excluded; got < n*9/10 || len(rows.loads()) > n/10 {
-		t.Errorf("excluded %d of %d keys with %d loads", got, n, len(rows.loads()))
+		t.Errorf("got %d of %d keys excluded with %d loads, want 90%% and at most 10%%", got, n, len(rows.loads()))
 	}
 	var none []int
 	for id := -n; id < 0; id++ {
@@ -102,10 +102,10 @@ func TestFilterExcludesNothingAfterMissedInserts(t *testing.T) {
 		t.Fatal("found in sync: inconclusive")
 	}
 	if _, err := c.Get(SkipLocal(t.Context()), added); err != nil {
-		t.Errorf("SkipLocal: %v", err)
+		t.Errorf("SkipLocal: got error %v, want the row", err)
 	}
 	if got, err := c.GetMany(SkipLocal(t.Context()), []int{added}); err != nil || len(got) != 1 {
-		t.Errorf("SkipLocal, GetMany: %v, %v", got, err)
+		t.Errorf("SkipLocal, GetMany: got %v, %v, want the row", got, err)
 	}
 	x.clock.synced.Store(0)
 	if isAbsent(t, c, added) {
@@ -171,7 +171,7 @@ func TestFilterKnowsInserts(t *testing.T) {
 					id := len(rows.all()) + 1
 					write(t, c, rows.commit(id))
 					if isAbsent(t, c, id) {
-						t.Errorf("%s: row %d is invisible", when, id)
+						t.Errorf("%s: row %d is absent, want it found", when, id)
 					}
 				}
 			}
@@ -268,7 +268,7 @@ func TestFilterPassesOnePercentOfAbsentKeys(t *testing.T) {
 		g.add(i)
 	}
 	if f := g.filter.Load(); g.needsBuild() || f.keys.Load() < f.capacity*98/100 {
-		t.Errorf("needsBuild with %d keys at capacity %d", f.keys.Load(), f.capacity)
+		t.Errorf("got %d keys at capacity %d, want them about equal and no build needed", f.keys.Load(), f.capacity)
 	}
 	for i := range keys + keys/4 + 1000 {
 		if g.excludes(i) {

@@ -83,7 +83,7 @@ func (w *wire) messages(t *testing.T) []busMessage {
 	messages := make([]busMessage, len(w.published))
 	for i, m := range w.published {
 		if m.Topic != Topic {
-			t.Errorf("got message of topic %q", m.Topic)
+			t.Errorf("got message of topic %q, want the topic of the cache", m.Topic)
 		}
 		if err := json.Unmarshal(m.Body, &messages[i]); err != nil {
 			t.Fatal(err)

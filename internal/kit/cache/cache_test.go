@@ -74,10 +74,10 @@ func secondReadIsAHit(t *testing.T, w *world) {
 		}
 	}
 	if _, err := here.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("absent: got %v", err)
+		t.Fatalf("absent: got %v, want ErrNotFound", err)
 	}
 	if _, err := there.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("absent, second read: got %v", err)
+		t.Fatalf("absent, second read: got %v, want ErrNotFound", err)
 	}
 	if diff := cmp.Diff([][]int{{7}, {8}}, rows.loads()); diff != "" {
 		t.Error("loads", diff)
@@ -185,7 +185,7 @@ func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
 	p.end <- nil
 	for _, reader := range waiting {
 		if got := receive(t, reader); got != (getResult{row: row{1, 1}}) {
-			t.Fatalf("got %v", got)
+			t.Fatalf("got %v, want version 1", got)
 		}
 	}
 	if got := len(rows.loads()); got != 1 {
@@ -219,7 +219,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 	p.end <- nil
 	h.Wait()
 	if got := mustGet(t, there, 1); got.Version != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want version 1", got)
 	}
 	if got := len(rows.loads()); got != 1 {
 		t.Errorf("%d loads, want 1", got)
@@ -276,7 +276,7 @@ func leaseEndsByItself(t *testing.T, w *world) {
 		w.elapse(200 * time.Millisecond)
 	}
 	if got := mustGet(t, there, 1); got.Version != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want version 1", got)
 	}
 	p.end <- nil
 	receive(t, crashed)
@@ -299,7 +299,7 @@ func insertClearsTheNegativeEntry(t *testing.T, w *world) {
 	rows.commit(1)
 	mustInvalidate(t, here, 1)
 	if got := mustGet(t, there, 1); got.Version != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want version 1", got)
 	}
 }
 
@@ -314,7 +314,7 @@ func disabledNegativeCachingLoadsEachTime(t *testing.T, w *world) {
 	rows.commit(1) // without invalidation
 	for range 2 {
 		if got := mustGet(t, c, 1); got.Version != 1 {
-			t.Errorf("got %v", got)
+			t.Errorf("got %v, want version 1", got)
 		}
 	}
 	if n := len(rows.loads()); n != 3 {
@@ -378,7 +378,7 @@ func payloadsRoundTrip(t *testing.T, w *world) {
 			}
 		}
 		if got, err := sameNil.Get(t.Context(), 0); err != nil || got != nil {
-			t.Errorf("nil from the %s: got %v, %v", from, got, err)
+			t.Errorf("nil from the %s: got %v, %v, want nil", from, got, err)
 		}
 	}
 	if got, want := sameText.Stats().Hits, int64(len(texts)); got != want {
@@ -505,7 +505,7 @@ func getManyReturnsThoseFound(t *testing.T, w *world) {
 		t.Error(diff)
 	}
 	if got, err := c.GetMany(t.Context(), nil); err != nil || len(got) != 0 {
-		t.Errorf("GetMany without keys: got %v, %v", got, err)
+		t.Errorf("GetMany without keys: got %v, %v, want an empty map", got, err)
 	}
 }
 
@@ -592,7 +592,7 @@ func unencodableIsServed(t *testing.T, w *world) {
 	})
 	for range 2 {
 		if v, err := c.Get(t.Context(), 1); err != nil || v == nil {
-			t.Fatalf("got %v, %v", v, err)
+			t.Fatalf("got %v, %v, want a value", v, err)
 		}
 	}
 	if diff := cmp.Diff(Stats{Name: "func", Misses: 2, Loads: 2, LoadCalls: 2, Undecodable: 1}, c.Stats()); diff != "" {
@@ -611,10 +611,10 @@ func failedLoadHandsOver(t *testing.T, w *world) {
 	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
 	p.end <- errDatabase
 	if got := receive(t, first); !errors.Is(got.err, errDatabase) || !strings.Contains(got.err.Error(), "load 1 keys of cache row") {
-		t.Errorf("first reader: got %v", got)
+		t.Errorf("first reader: got %v, want the loader's error", got)
 	}
 	if got := receive(t, second); got.err != nil || got.row.Version != 1 {
-		t.Errorf("second reader: got %v", got)
+		t.Errorf("second reader: got %v, want version 1", got)
 	}
 	if got := here.Stats().LoadErrors; got != 1 {
 		t.Errorf("got %d load errors, want 1", got)
@@ -643,7 +643,7 @@ func panicIsAnError(t *testing.T, w *world) {
 	for range 2 { // the lease is released in between
 		_, err := c.Get(t.Context(), 1)
 		if err == nil || !strings.Contains(err.Error(), "panic: no such column") {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want the panic as an error", err)
 		}
 	}
 }
@@ -654,7 +654,7 @@ func goexitIsAnError(t *testing.T, w *world) {
 		return nil, nil
 	}, Policy{})
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errExited) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want errExited", err)
 	}
 }
 
@@ -672,7 +672,7 @@ func waitingReaderEnds(t *testing.T, w *world) {
 		t.Errorf("got %v, want context.Canceled", got)
 	}
 	if _, err := there.Get(ctx, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a read with an ended context: got %v", err)
+		t.Errorf("a read with an ended context: got %v, want context.Canceled", err)
 	}
 	p.end <- nil
 	receive(t, first)
@@ -688,7 +688,7 @@ func longWaitLoadsAlone(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	if got := mustGet(t, c, 1); got.Version != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want version 1", got)
 	}
 	if n := w.rdb.Exists(t.Context(), c.inside().nameOf(1)).Val(); n != 0 {
 		t.Error("a load without a lease was stored")

@@ -123,7 +123,7 @@ func TestReadsWithoutRedisCallTheLoader(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
-		t.Errorf("absent: %v", err)
+		t.Errorf("absent: got %v, want ErrNotFound", err)
 	}
 	got, err := c.GetMany(t.Context(), []int{1, 2, 3, 4})
 	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {

@@ -281,6 +281,6 @@ func TestLostEpochIsDetectedAfterAReset(t *testing.T) {
 	x.ensureEpoch(t.Context())
 	stored, err := w.rdb.Get(t.Context(), w.prefix+":cache-epoch").Uint64()
 	if got := x.epoch.Load(); err != nil || got <= before || uint64(got) != stored {
-		t.Errorf("got epoch %d after %d; Redis has %d, %v", got, before, stored, err)
+		t.Errorf("got epoch %d after %d and %d in Redis, %v, want a higher one, the same in Redis", got, before, stored, err)
 	}
 }

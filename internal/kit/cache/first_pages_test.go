@@ -346,7 +346,7 @@ func TestLargeFirstPageIsStored(t *testing.T) {
 		got, err := h.Pages(t.Context(), []int{1}, math.MaxInt64, size-1)
 		must(t, err)
 		if len(got[1].Items) != size-1 || !got[1].More {
-			t.Errorf("got %d items, and more: %v", len(got[1].Items), got[1].More)
+			t.Errorf("got %d items, more %v, want a full page and more", len(got[1].Items), got[1].More)
 		}
 	}
 	if loads != 1 {

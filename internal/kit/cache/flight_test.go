@@ -89,11 +89,11 @@ func laterReaderGetsNoError(t *testing.T, w *world) {
 	awaitWaits(t, c, 1)
 	p.end <- errDatabase
 	if got := receive(t, first); !errors.Is(got.err, errDatabase) {
-		t.Errorf("the first reader got %v", got)
+		t.Errorf("first reader: got %v, want the loader's error", got)
 	}
 	nextLoad().end <- nil
 	if got := receive(t, later); got != (getResult{row: row{1, 1}}) {
-		t.Errorf("the later reader got %v", got)
+		t.Errorf("later reader: got %v, want version 1", got)
 	}
 }
 
@@ -117,7 +117,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	awaitWaits(t, c, 1)
 	leave()
 	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("cancelled reader: got %v", got)
+		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	held.end <- nil
 	receive(t, holder)
@@ -127,7 +127,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	}
 	p.end <- nil
 	if got := receive(t, joined); got != (getResult{row: row{1, 1}}) {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want version 1", got)
 	}
 }
 

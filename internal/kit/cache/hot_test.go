@@ -107,7 +107,7 @@ func TestHotKeysFade(t *testing.T) {
 			continue
 		}
 		if c == nil || c.hits != old.hits/2 || c.error != old.error/2 {
-			t.Errorf("%s: got %+v after %+v", key, c, old)
+			t.Errorf("%s: got %+v after %+v, want half", key, c, old)
 		}
 	}
 	for i, c := range top.heap {

@@ -170,7 +170,7 @@ func TestTableInvalidateReachesOtherProcesses(t *testing.T) {
 	mustInvalidateTable(t, here.table)
 	mustList(t, there.lists, query{1, 10}, 1) // a local hit: no message yet
 	if got, err := there.lists.lists.Get(SkipLocal(t.Context()), query{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
-		t.Errorf("SkipLocal: got %v, %v", got, err)
+		t.Errorf("SkipLocal: got %v, %v, want both rows", got, err)
 	}
 	two.deliver(t.Context())
 	mustList(t, there.lists, query{1, 10}, 1, 2)

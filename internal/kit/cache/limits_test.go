@@ -220,7 +220,7 @@ func TestReadWithoutASlotIsBusy(t *testing.T) {
 				t.Errorf("got %v of kind %v, want ErrBusy", err, apierror.KindOf(err))
 			}
 			if found, err := c.GetMany(t.Context(), []int{2}); !errors.Is(err, ErrBusy) || len(found) != 0 {
-				t.Errorf("GetMany: %v, %v", found, err)
+				t.Errorf("GetMany: got %v, %v, want ErrBusy only", found, err)
 			}
 			if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(2))).Val(); n != 0 {
 				t.Error("the lease was not released")
@@ -251,7 +251,7 @@ func TestPanickedLoaderReleasesItsSlot(t *testing.T) {
 	})
 	for range 2 {
 		if _, err := c.Get(t.Context(), 1); err == nil || errors.Is(err, ErrBusy) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want the panic as an error", err)
 		}
 	}
 	mustGet(t, c, 1)
@@ -403,13 +403,13 @@ func TestStaleIfError(t *testing.T) {
 				many, errMany := s.c.GetMany(t.Context(), []int{test.id})
 				if test.served {
 					if err != nil || r.Version != 1 || errMany != nil || len(many) != 1 {
-						t.Errorf("got %v, %v and %v, %v", r, err, many, errMany)
+						t.Errorf("got %v, %v and %v, %v, want the stale row", r, err, many, errMany)
 					}
 					if got := s.c.Stats().StaleServed; got != 2 {
 						t.Errorf("got %d stale served, want 2", got)
 					}
 				} else if !errors.Is(err, errDatabase) || !errors.Is(errMany, errDatabase) || len(many) != 0 {
-					t.Errorf("got %v, %v and %v, %v", r, err, many, errMany)
+					t.Errorf("got %v, %v and %v, %v, want the loader's error", r, err, many, errMany)
 				}
 			})
 		}
@@ -430,7 +430,7 @@ func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 	broken.Store(true)
 	x.advance(time.Minute + time.Second - 1)
 	if r, err := c.Get(t.Context(), 1); err != nil || r.Version != 1 {
-		t.Errorf("got %v, %v", r, err)
+		t.Errorf("got %v, %v, want version 1", r, err)
 	}
 	x.advance(1)
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errDatabase) {

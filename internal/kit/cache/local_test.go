@@ -36,7 +36,7 @@ func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 		t.Errorf("stored absence: got %v, want ErrNotFound", err)
 	}
 	if got, err := c.GetMany(ctx, []int{1, 9, 1}); err != nil || !cmp.Equal(map[int]row{1: {1, 1}}, got) {
-		t.Errorf("GetMany: %v, %v", got, err)
+		t.Errorf("GetMany: got %v, %v, want row 1", got, err)
 	}
 	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
 		t.Error(got)
@@ -154,7 +154,7 @@ func TestLocalCacheNeedsBytesAndShare(t *testing.T) {
 	} {
 		for range 3 {
 			if localHit(t, c, 1) {
-				t.Errorf("%s: a local hit", name)
+				t.Errorf("%s: got a local hit, want none", name)
 			}
 		}
 	}
@@ -298,7 +298,7 @@ func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 			})
 			for range 3 {
 				if got, err := c.Get(t.Context(), 1); err != nil || got != text {
-					t.Fatalf("%d bytes, %v", len(got), err)
+					t.Fatalf("got %d bytes, %v, want the text", len(got), err)
 				}
 			}
 			if got := c.Stats().LocalHits > 0; got != test.want {
@@ -364,7 +364,7 @@ func TestLocalCacheIsBoundedByItsShare(t *testing.T) {
 	}
 	stats := x.Stats()[0]
 	if stats.LocalBytes < int64(size) || stats.LocalBytes > stats.LocalMax || stats.LocalMax != int64(bytes*share) {
-		t.Errorf("stats have %d of %d bytes for %d bytes of text", stats.LocalBytes, stats.LocalMax, size)
+		t.Errorf("got stats of %d of %d bytes, want at least the %d bytes of text, and the limit of the share", stats.LocalBytes, stats.LocalMax, size)
 	}
 	count := 0
 	for range c.inside().local.entries.all() {

@@ -112,7 +112,7 @@ func TestMessagesCarryAnyKey(t *testing.T) {
 		}
 		for _, m := range on.published {
 			if len(m.Body) > 16<<10 {
-				t.Errorf("got a message of %d bytes for a key of %d", len(m.Body), len(key))
+				t.Errorf("got a message of %d bytes for a key of %d, want at most 16 KB", len(m.Body), len(key))
 			}
 		}
 		two.deliver(t.Context())
@@ -138,7 +138,7 @@ func TestManyKeysFitIntoMessages(t *testing.T) {
 	var published []string
 	for i, w := range on.messages(t) {
 		if w.From != h.id || w.Policy != "row" || len(w.Keys) == 0 {
-			t.Errorf("message %d: got sender %q, policy %q, %d keys", i, w.From, w.Policy, len(w.Keys))
+			t.Errorf("message %d: got sender %q, policy %q, %d keys, want this client, row and some keys", i, w.From, w.Policy, len(w.Keys))
 		}
 		if n := len(on.published[i].Body); n > 16<<10 {
 			t.Errorf("message %d: got %d bytes, want at most 16 KB", i, n)

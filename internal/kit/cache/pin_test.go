@@ -61,7 +61,7 @@ func TestPinnedKeysSurviveAFlood(t *testing.T) {
 	}
 	flood(t, c, rows)
 	if got := stored(); got > len(ids)/2 {
-		t.Errorf("got %d of %d keys after a flood without pins", got, len(ids))
+		t.Errorf("got %d of %d keys after a flood without pins, want at most half", got, len(ids))
 	}
 	c.inside().local.pins.mu.Lock()
 	defer c.inside().local.pins.mu.Unlock()

@@ -21,7 +21,7 @@ func TestZeroPolicyHasDefaults(t *testing.T) {
 func TestPolicyIsClampedToMilliseconds(t *testing.T) {
 	got := Policy{TTL: time.Microsecond, NegativeTTL: 2500 * time.Microsecond, Jitter: 7}.withDefaults()
 	if got.TTL != time.Millisecond || got.NegativeTTL != 2*time.Millisecond || got.Jitter != 1 {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want TTL 1ms, NegativeTTL 2ms and Jitter 1", got)
 	}
 	if got := (Policy{Jitter: -1}).withDefaults().Jitter; got != 0 {
 		t.Errorf("negative jitter became %v, want none", got)

@@ -82,10 +82,10 @@ func versionsAreCompared(t *testing.T, w *world) {
 				mustInvalidate(t, c, 1)
 				mustGet(t, c, 1)
 				if got := mustPut(t, c, row{1, put}); got != (put > old) {
-					t.Errorf("version %d after %d: got stored %v", put, old, got)
+					t.Errorf("version %d after %d: got stored %v, want it only for a higher version", put, old, got)
 				}
 				if got := mustGet(t, c, 1); got.Version != max(put, old) {
-					t.Errorf("version %d after %d: got version %d", put, old, got.Version)
+					t.Errorf("version %d after %d: got version %d, want the higher one", put, old, got.Version)
 				}
 			}
 		}
@@ -122,7 +122,7 @@ func incomparableIsRemoved(t *testing.T, w *world) {
 			}
 		}
 		if mustPut(t, c, row{1, 2}) {
-			t.Errorf("%s: stored", name)
+			t.Errorf("%s: got stored, want removed", name)
 		}
 		if left := w.names(t); len(left) != 0 {
 			t.Errorf("%s: got keys %q, want none", name, left)
@@ -258,7 +258,7 @@ func putSetsTTLs(t *testing.T, w *world) {
 		t.Errorf("got TTL %v, want one to two hours", left)
 	}
 	if v, h, is := w.stored(t, c, 1); v.Version != 2 || h.version != 2 || h.soft != time.Hour || is != value {
-		t.Errorf("got record %v, %+v, %v", v, h, is)
+		t.Errorf("got record %v, %+v, %v, want a value of version 2 with a TTL of an hour", v, h, is)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestFailedPutStillDropsTheLocalEntry(t *testing.T) {
 	away.on.Store(true)
 	r := rows.commit(1)
 	if stored, err := c.Put(t.Context(), 1, r); stored || !errors.Is(err, errOutage) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
-		t.Errorf("got stored %v, %v", stored, err)
+		t.Errorf("got stored %v, %v, want false and errOutage", stored, err)
 	}
 	if got := mustGet(t, c, 1); got != r {
 		t.Errorf("got %v, want %v", got, r)
@@ -347,7 +347,7 @@ func TestWritesDoNotEndWithTheirRequest(t *testing.T) {
 	leave()
 	mustGet(t, c, 1)
 	if stored, err := c.Put(cancelled, 1, rows.commit(1)); !stored || err != nil {
-		t.Errorf("Put: got %v, %v", stored, err)
+		t.Errorf("Put: got stored %v, %v, want true", stored, err)
 	}
 	if err := c.Invalidate(cancelled, 1); err != nil {
 		t.Error(err)

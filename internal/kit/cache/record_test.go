@@ -31,7 +31,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 			}
 			got, payload, err := parse(append(b, "payload"...))
 			if err != nil || string(payload) != "payload" {
-				t.Fatalf("%q, %v", payload, err)
+				t.Fatalf("got payload %q, %v, want \"payload\"", payload, err)
 			}
 			test.out.codec = max(test.in.codec, codecJSON)
 			if diff := cmp.Diff(test.out, got, cmp.AllowUnexported(header{})); diff != "" {
@@ -60,13 +60,13 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, _, a, err := decodeRow(b)
 		if (err != nil) != (a == nothing) {
-			t.Errorf("%v with error %v", a, err)
+			t.Errorf("got kind %v with error %v, want an error for nothing only", a, err)
 		}
 		if a != value && v != (row{}) {
-			t.Errorf("%v with %v", a, v)
+			t.Errorf("got kind %v with row %v, want a row for a value only", a, v)
 		}
 		if len(b) < headerSize && !errors.Is(err, errRecord) {
-			t.Errorf("%d bytes: %v", len(b), err)
+			t.Errorf("%d bytes: got %v, want errRecord", len(b), err)
 		}
 	})
 }

@@ -59,10 +59,10 @@ func refreshBlocksNoReader(t *testing.T, w *world) {
 	p := nextLoad() // pauses the refresh
 	for range 20 {
 		if got := mustGet(t, here, 1); got.Version != 1 {
-			t.Fatalf("got %v", got)
+			t.Fatalf("got %v, want version 1", got)
 		}
 		if got, err := here.GetMany(t.Context(), []int{1}); err != nil || got[1].Version != 1 {
-			t.Fatalf("got %v, %v", got, err)
+			t.Fatalf("got %v, %v, want version 1", got, err)
 		}
 	}
 	if _, ok := p.ctx.Deadline(); !ok {
@@ -208,7 +208,7 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	}
 	mustGet(t, plain, 1)
 	if got := plain.Stats().Refreshes; got != 0 {
-		t.Errorf("got %d refreshes without Beta", got)
+		t.Errorf("got %d refreshes without Beta, want none", got)
 	}
 	mustGet(t, here, 1)
 	loading := nextLoad()
@@ -349,7 +349,7 @@ func TestRefreshYieldsToReaders(t *testing.T) {
 				soon = soon || time.Since(began) < refreshPause
 			}
 			if !soon || c.Stats().Refreshes != 3 {
-				t.Errorf("got %d refreshes, without a pause: %v", c.Stats().Refreshes, soon)
+				t.Errorf("got %d refreshes, without a pause: %v, want 3 and true", c.Stats().Refreshes, soon)
 			}
 			p2.end <- nil
 			receive(t, busy)

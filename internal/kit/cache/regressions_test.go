@@ -46,7 +46,7 @@ func TestCancelledLoadIsNotJoined(t *testing.T) {
 	}
 	c.inside().runLoad(started, own)
 	if err := <-got; err != nil {
-		t.Errorf("the other reader got %v", err)
+		t.Errorf("other reader: got error %v, want none", err)
 	}
 }
 

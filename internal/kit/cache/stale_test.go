@@ -75,7 +75,7 @@ func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
 	}
 	for _, c := range r.caches {
 		if n := c.Stats().RedisErrors; n > 0 {
-			t.Errorf("got %d Redis errors", n)
+			t.Errorf("got %d Redis errors, want none", n)
 		}
 	}
 	if few := r.missing(); len(few) > 0 {

@@ -182,7 +182,7 @@ func (r *unionRace) run(t *testing.T, seed uint64) {
 		t.Errorf("got %d of %d pages wrong, seed %d", n, r.pages.Load(), seed)
 	}
 	if sum.RedisErrors > 0 {
-		t.Errorf("got %d Redis errors", sum.RedisErrors)
+		t.Errorf("got %d Redis errors, want none", sum.RedisErrors)
 	}
 	if few := r.missing(); len(few) > 0 {
 		t.Errorf("too few %v: inconclusive", few)

@@ -839,12 +839,12 @@ func unionAnySource(t *testing.T, w *world) {
 		f.publish(t, source)
 		wantFeed(t, "pushed", f, 1, source+"/2 "+source+"/1, all")
 		if got := f.mustPage(t, 1, maxUnionScore, 1, source); !got.Has[source] {
-			t.Errorf("%q is missing in Has", source)
+			t.Errorf("got Has without %q, want it", source)
 		}
 		must(t, f.Window().Add(t.Context(), 1, UnionEntry("a/b", "3", 3), UnionEntry("a", "b/4", 4)))
 		f.follow(t, 1, "a")
 		if got := f.mustPage(t, 1, maxUnionScore, 1).Entries; len(got) != 1 || got[0] != UnionEntry("a", "b/4", 4) {
-			t.Errorf("item with a slash: got %v", got)
+			t.Errorf("item with a slash: got %v, want one entry", got)
 		}
 	}
 }
@@ -979,20 +979,20 @@ func unionFailedLoad(t *testing.T, w *world) {
 		w.drop(t, k.lease)
 		page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil)
 		if err == nil || page.Known || !strings.Contains(err.Error(), "feed:in") {
-			t.Errorf("%s: got %+v, %v", name, page, err)
+			t.Errorf("%s: got %+v, %v, want an error with the name of the window", name, page, err)
 		}
 		if name == "an error" && !errors.Is(err, errDatabase) || name == "a deadline" && !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got unexpected error %v", name, err)
 		}
 		f.client.Wait()
 		if n := w.countKeys(t, k.window, k.seen); n != 0 {
 			t.Errorf("%s: the load was stored", name)
 		}
 		if n := w.countKeys(t, k.lease); (n != 0) != (name == "an exit") { // which leaves it until it expires
-			t.Errorf("%s: got %d leases", name, n)
+			t.Errorf("%s: got %d leases, want one only after an exit", name, n)
 		}
 		if got := f.Window().Stats(); name != "an exit" && got.LoadErrors != 1 || got.RedisErrors+got.StoresRefused != 0 {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: got stats %+v, want one load error", name, got)
 		}
 	}
 }
@@ -1011,7 +1011,7 @@ func unionFailedJoin(t *testing.T, w *world) {
 		f := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) { return nil, 0, fail() }, WindowPolicy{})
 		good.follow(t, 1, "B")
 		if page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || page.Known {
-			t.Errorf("%s: %+v, %v", name, page, err)
+			t.Errorf("%s: got %+v, %v, want an error", name, page, err)
 		}
 		good.unfollow(t, 1, "B")
 		wantFeed(t, name, f, 1, "A/1, all")
@@ -1027,7 +1027,7 @@ func unionFailedSources(t *testing.T, w *world) {
 	sources := windowOf(h, func(context.Context, []int, int) (map[int][]Entry, error) { return nil, errDatabase }, WindowPolicy{})
 	u := NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load)
 	if page, err := u.Page(t.Context(), 1, maxUnionScore, 10, nil); !errors.Is(err, errDatabase) || page.Known {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v, want errDatabase", page, err)
 	}
 	a.wantCalls(t, "without sources", 0, 0)
 }
@@ -1101,14 +1101,14 @@ func unionReaderLeavesEarly(t *testing.T, w *world) {
 	hook.leave = leave
 	hook.mu.Unlock()
 	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
-		t.Errorf("cancelled reader: got %+v, %v", page, err)
+		t.Errorf("cancelled reader: got %+v, %v, want context.Canceled", page, err)
 	}
 	f.client.Wait()
 	if n := w.countKeys(t, f.keys(1).lease); n != 0 {
 		t.Error("a lease remains")
 	}
 	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
-		t.Errorf("cancelled reader, second read: got %+v, %v", page, err)
+		t.Errorf("cancelled reader, second read: got %+v, %v, want context.Canceled", page, err)
 	}
 	if got := f.Window().Stats().RedisErrors; got != 0 {
 		t.Errorf("%d errors of Redis, want none", got)
@@ -1130,7 +1130,7 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 			t.Errorf("cancelled reader: got %+v, want context.Canceled", got)
 		}
 		if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-			t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
+			t.Errorf("got load with deadline %v, ended %v, want a running one with a deadline", ok, p.ctx.Err())
 		}
 		a.wantCalls(t, "with "+source, 1, 1)
 		p.end <- nil

@@ -113,14 +113,14 @@ func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 		}
 		read(35, 0, "", 0) // 23:00 of the second day
 		if got := warmed(); got["king"] != 1 {
-			t.Errorf("end of the next day: got %v", got)
+			t.Errorf("end of the next day: got %v, want the hottest key", got)
 		}
 		x.passed.Store(int64(37 * time.Hour)) // the third day
 		if d := cmp.Diff(map[string]int{"": 1000, "other": 1000}, warmed()); d != "" {
 			t.Errorf("two days later (-want +got)\n%s", d)
 		}
 		if left := w.rdb.PTTL(t.Context(), x.warmKey("texts", noon)).Val(); left <= 24*time.Hour || left > warmTTL {
-			t.Errorf("got TTL %v of a day's list", left)
+			t.Errorf("got TTL %v of a day's list, want one to two days", left)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestWarmReturnsErrors(t *testing.T) {
 	c := textCache(x.Client, "texts", texts.load, identity)
 	away.on.Store(true)
 	if _, err := c.Warm(t.Context()); !errors.Is(err, errOutage) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want errOutage", err)
 	}
 }
 

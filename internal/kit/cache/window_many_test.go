@@ -182,7 +182,7 @@ func manyLoadsSurviveTheirReader(t *testing.T, w *world) {
 		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-		t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
+		t.Errorf("got load with deadline %v, ended %v, want a running one with a deadline", ok, p.ctx.Err())
 	}
 	p.end <- nil
 	h.Wait()

@@ -112,7 +112,7 @@ func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
 		t.Errorf("got %d of %d reads wrong, seed %d", n, r.reads.Load(), seed)
 	}
 	if sum.RedisErrors > 0 {
-		t.Errorf("got %d Redis errors", sum.RedisErrors)
+		t.Errorf("got %d Redis errors, want none", sum.RedisErrors)
 	}
 	if few := r.missing(); len(few) > 0 {
 		t.Errorf("too few %v: inconclusive", few)

@@ -280,7 +280,7 @@ func tiesArePaged(t *testing.T, w *world) {
 				got = append(got, page.Entries...)
 				if len(page.Entries) < 4 {
 					if page.Complete != (size == 100) {
-						t.Errorf("size %d: got complete %v at the end", size, page.Complete)
+						t.Errorf("size %d: got complete %v at the end, want it only if the window is the list", size, page.Complete)
 					}
 					break
 				}
@@ -350,11 +350,11 @@ func scoresAreExact(t *testing.T, w *world) {
 	}
 	for _, score := range []int64{maxScore + 1, -maxScore - 1} {
 		if err := win.Add(t.Context(), 1, Entry{"x", 1}, Entry{"y", score}); err == nil || !strings.Contains(err.Error(), "2^53") {
-			t.Errorf("Add of score %d: got %v", score, err)
+			t.Errorf("Add of score %d: got %v, want an error", score, err)
 		}
 		l.insert(2, Entry{"y", score})
 		if _, _, err := win.Page(t.Context(), 2, nil, 1); err == nil || !strings.Contains(err.Error(), "2^53") {
-			t.Errorf("load of score %d: got %v", score, err)
+			t.Errorf("load of score %d: got %v, want an error", score, err)
 		}
 	}
 	wantPage(t, "a refused Add changes nothing", pageResult{all, true}, mustPage(t, win, 1, nil, 100))
@@ -619,7 +619,7 @@ func windowLoadSurvivesItsReader(t *testing.T, w *world) {
 		t.Errorf("cancelled reader: got %v, want context.Canceled", got)
 	}
 	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
-		t.Errorf("got load with deadline %v, ended %v", ok, p.ctx.Err())
+		t.Errorf("got load with deadline %v, ended %v, want a running one with a deadline", ok, p.ctx.Err())
 	}
 	p.end <- nil
 	h.Wait()
@@ -709,9 +709,9 @@ func failedWindowLoadHandsOver(t *testing.T, w *world) {
 		}, WindowPolicy{LeaseTTL: time.Second, LoadTimeout: 20 * time.Second})
 		must(t, win.Invalidate(t.Context(), 1))
 		if _, _, err := win.Page(t.Context(), 1, nil, 10); err == nil {
-			t.Errorf("%s of the loader: got no error", name)
+			t.Errorf("%s of the loader: got no error, want one", name)
 		} else if name == "an error" && (!errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "order:list")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got unexpected error %v", name, err)
 		}
 		if w.elapse != nil {
 			w.elapse(time.Second) // an exit leaves the lease until it expires
@@ -887,7 +887,7 @@ func manyListsAtOnce(t *testing.T, w *world) {
 		wantPage(t, "a list with a window", pageResult{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
 	}
 	if n := l.count() - before; n != 0 {
-		t.Errorf("got %d loads of lists with windows", n)
+		t.Errorf("got %d loads of lists with windows, want none", n)
 	}
 	wantPage(t, "a list without window", pageResult{nil, true}, mustPage(t, win, present+1, nil, 3))
 }
@@ -961,10 +961,10 @@ func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := win.Page(ctx, 1, nil, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled reader, Page: got %v", err)
+		t.Errorf("cancelled reader, Page: got %v, want context.Canceled", err)
 	}
 	if pages, err := win.Pages(ctx, []int{1, 2}, 1); !errors.Is(err, context.Canceled) || len(pages) != 0 {
-		t.Errorf("cancelled reader, Pages: got %v, %v", pages, err)
+		t.Errorf("cancelled reader, Pages: got %v, %v, want context.Canceled", pages, err)
 	}
 	wantLoads(t, l, 4)
 }
