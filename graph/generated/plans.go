@@ -27,7 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// Plans are the tables of package plan for the schema, over the resolvers of cfg.
+// Plans returns the tables of package plan for the schema, with the resolvers of cfg.
 func Plans(cfg Config) plan.Tables {
 	ec := newExecutionContext(nil, NewExecutableSchema(cfg).(*executableSchema), nil)
 	typeCacheStats := &plan.Type{Name: "CacheStats", Is: []string{}}

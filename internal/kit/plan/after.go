@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Defer calls a function that is not part of an answer, such as counting, once a plan has
-// answered. If the plan fails it is not called, since gqlgen then reads everything again.
-// Outside a plan it is called at once.
+// Defer calls do after the plan has produced a response. Use it for effects that are not part of
+// the response, such as counting. If the plan fails, do is not called, since gqlgen then reads
+// everything again. Outside a plan, Defer calls do at once.
 func Defer(ctx context.Context, do func()) {
 	run := runningOf(ctx)
 	if run == nil {
@@ -19,9 +19,8 @@ func Defer(ctx context.Context, do func()) {
 	run.after = append(run.after, do)
 }
 
-// Shared loads something for the same objects once, when several resolvers of a plan need
-// it. Objects are the same if they are the same slice. ok is false outside a plan, and load
-// was not called.
+// Shared calls load once per plan for the same name and the same slice of objects, and returns its
+// result to all resolvers. Outside a plan, ok is false and load is not called.
 func Shared[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) (values []V, ok bool, err error) {
 	run := runningOf(ctx)
 	if run == nil || len(objs) == 0 {
@@ -43,7 +42,7 @@ func Shared[P, V any](ctx context.Context, name string, objs []*P, load func([]*
 	return values, true, s.err
 }
 
-// A share names what is loaded for a list of objects.
+// A share identifies a shared load: a name and a slice of objects.
 type share struct {
 	name  string
 	first any

@@ -8,46 +8,46 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A selectionSet is a selection set of one object type, ready to be executed.
+// A selectionSet is a compiled selection set of one object type.
 type selectionSet struct {
 	parts []fieldGroup
-	plain bool         // all parts only read their objects
-	deep  bool         // something is loaded in it or below it
-	last  int          // the last part that is loaded
-	bytes atomic.Int64 // of an earlier answer of a whole operation; mostAhead at most
+	plain bool         // no part loads or has a guard
+	deep  bool         // it or a set below it loads
+	last  int          // the last part that loads
+	bytes atomic.Int64 // size of an earlier response; at most maxAhead
 }
 
-// A fieldGroup is one field of a set.
+// A fieldGroup is a compiled field of a selection set.
 type fieldGroup struct {
-	name  []byte // as it is written: "NAME":
-	typ   []byte // of __typename, as it is written; nil for other fields
+	name  []byte // quoted, with the colon: "NAME":
+	typ   []byte // the quoted value of __typename; nil for other fields
 	field *Field
 	def   *ast.Field
-	args  any             // where no variable is among them
-	vary  bool            // a variable is among the arguments
-	bare  bool            // the variables of the operation can stand for the arguments
-	subs  []*selectionSet // of objects: one for each case of their type, or the only one
-	same  int             // an earlier part that loads the same leaf, -1 for none
+	args  any             // if they contain no variable
+	vary  bool            // the arguments contain a variable
+	bare  bool            // the operation's variables can be passed as the arguments
+	subs  []*selectionSet // of object fields: one per case of an abstract type, or one
+	same  int             // index of an earlier part that loads the same leaf; -1 if none
 	quick atomic.Bool
 }
 
 // loads reports whether the part reads more than its objects.
 func (p *fieldGroup) loads() bool { return p.field != nil && p.field.load != nil && !p.field.inner }
 
-// A selected field is what a selection set has under one alias.
+// A selected is the content of a selection set under one alias.
 type selected struct {
 	def  *ast.Field
 	subs ast.SelectionSet // of all fields with this alias
 }
 
-// compile makes a set. ok is false if no plan knows something in it.
+// compile compiles a selection set. ok is false if a table lacks a field of it.
 func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *selectionSet, ok bool) {
 	fields := collection{byAlias: map[string]*selected{}}
 	if !fields.collect(typ, selections) {
 		return nil, false
 	}
 	s = &selectionSet{parts: make([]fieldGroup, len(fields.all)), plain: true}
-	loaded := map[*Field]int{} // the first part of each loaded leaf
+	loaded := map[*Field]int{} // index of the first part of each loaded leaf
 	for i, f := range fields.all {
 		p := &s.parts[i]
 		if !p.compile(ctx, typ, f) {
@@ -71,13 +71,13 @@ func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *se
 	return s, true
 }
 
-// A collection is the fields of a selection set and of its fragments, one for each alias.
+// A collection holds the fields of a selection set and of its fragments, one per alias.
 type collection struct {
 	all     []*selected
 	byAlias map[string]*selected
 }
 
-// collect adds the fields of a selection set. A directive is left to gqlgen.
+// collect adds the fields of a selection set. It returns false at a directive.
 func (c *collection) collect(typ *Type, selections ast.SelectionSet) (ok bool) {
 	for _, selection := range selections {
 		ok := true
@@ -100,10 +100,10 @@ func (c *collection) collect(typ *Type, selections ast.SelectionSet) (ok bool) {
 	return true
 }
 
-// matches reports whether a fragment on a type applies to the objects of this one.
+// matches reports whether a fragment on a type applies to objects of t.
 func (t *Type) matches(on string) bool { return on == "" || on == t.Name || slices.Contains(t.Is, on) }
 
-// add adds a field, or merges it with the field that has its alias.
+// add adds a field, or merges it with the field of the same alias.
 func (c *collection) add(f *ast.Field) (ok bool) {
 	if len(f.Directives) > 0 {
 		return false
@@ -165,9 +165,9 @@ func (p *fieldGroup) compile(ctx context.Context, typ *Type, f *selected) bool {
 	return err == nil
 }
 
-// bare reports whether the variables of the operation can stand for a field's arguments: each
-// argument is given by a variable of its own name, and none has a default, which would count
-// where the variable has no value.
+// bare reports whether the operation's variables can be passed as the field's arguments. Each
+// argument must be the variable of its own name and have no default, which would apply if the
+// variable has no value.
 func bare(f *ast.Field) bool {
 	return !slices.ContainsFunc(f.Definition.Arguments, func(may *ast.ArgumentDefinition) bool {
 		given := f.Arguments.ForName(may.Name)

@@ -1,19 +1,19 @@
-// Package plan answers GraphQL queries from tables, and leaves the others to gqlgen.
+// Package plan executes GraphQL queries from generated tables and leaves other operations to
+// gqlgen.
 //
-// gqlgen's executor makes a closure, a context and an entry in a list for each field of each
-// object. That costs a page of twenty shops several times as much as reading them. A plan is
-// made once for an operation. It reads a level of the answer at a time: for all objects in
-// one place it calls a resolver once, as a dataloader would. Then it writes the answer from
-// left to right.
+// gqlgen's executor allocates a closure, a context and a list entry for each field of each object.
+// For a page of twenty shops, that costs several times as much as reading them. A plan is compiled
+// once per operation. It reads the response level by level: it calls a resolver once for all
+// objects at one position, like a dataloader. Then it writes the response from left to right.
 //
-// A plan never answers with an error. gqlgen executes a query again from the beginning if a
-// table does not have a field of it, if it contains a directive such as @include, or if
-// anything fails in its plan. So errors are made in one place only. A query that fails is
-// read twice: a resolver does through [Defer] what must happen once, such as counting.
+// A plan never returns an error to the client. gqlgen executes a query again from the beginning if
+// a table lacks one of its fields, if it contains a directive such as @include, or if its plan
+// fails. So errors have one origin. A failing query is read twice: resolvers use [Defer] for
+// effects that must happen once, such as counting.
 //
 // # Use in another project
 //
-// Tables are generated. Package plangen is a gqlgen plugin which writes generated.Plans:
+// Tables are generated. Package plangen is a gqlgen plugin that writes generated.Plans:
 //
 //	api.Generate(cfg, api.AddPlugin(plangen.Plugin{}))
 //
@@ -21,7 +21,7 @@
 //
 //	plan.New(generated.NewExecutableSchema(cfg), generated.Plans(cfg), plan.Options{})
 //
-// in place of gqlgen's. Resolvers of fields with "batch: true" in gqlgen.yml are called once
-// for all objects in a place, other resolvers once for each. In a plan, resolvers have no
+// in place of gqlgen's. Resolvers of fields with "batch: true" in gqlgen.yml are called once for
+// all objects at a position, other resolvers once per object. In a plan, resolvers have no
 // graphql.FieldContext.
 package plan

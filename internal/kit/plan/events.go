@@ -9,16 +9,16 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A eventPlan is the plan of a subscription: of its field for each event. gqlgen begins the
+// An eventPlan compiles the field of a subscription for each type of event. gqlgen starts the
 // subscription, with its directives and its resolver.
 type eventPlan struct {
-	name       []byte // of the field, as it is written: {"NAME":
+	name       []byte // start of the response: {"NAME":
 	selections ast.SelectionSet
 	cases      []Case   // of the field's type
-	sets       sync.Map // *Type → *set, nil for none
+	sets       sync.Map // *Type → *selectionSet, nil if gqlgen must answer
 }
 
-// stageOf makes the plan of a subscription, nil if its field is in no table.
+// stageOf returns the plan of a subscription, or nil if its field is in no table.
 func (s *Schema) stageOf(selections ast.SelectionSet) *eventPlan {
 	if len(selections) != 1 {
 		return nil
@@ -30,7 +30,7 @@ func (s *Schema) stageOf(selections ast.SelectionSet) *eventPlan {
 	return &eventPlan{name: append(append([]byte{'{'}, quoted(f.Alias)...), ':'), selections: f.SelectionSet, cases: s.tables.Events[f.Name]}
 }
 
-// setOf is the selection set of a type, nil if no plan knows something in it.
+// setOf returns the selection set of a type, or nil if a table lacks a field of it.
 func (g *eventPlan) setOf(ctx context.Context, typ *Type) *selectionSet {
 	if known, ok := g.sets.Load(typ); ok {
 		return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
@@ -43,7 +43,7 @@ func (g *eventPlan) setOf(ctx context.Context, typ *Type) *selectionSet {
 	return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
 }
 
-// execEvents begins a subscription and answers its events.
+// execEvents starts a subscription and executes its events.
 func (s *Schema) execEvents(ctx context.Context, g *eventPlan, oc *graphql.OperationContext) graphql.ResponseHandler {
 	inner := s.ExecutableSchema.Exec(ctx)
 	return func(ctx context.Context) *graphql.Response {

@@ -11,49 +11,49 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Options says what a [Schema] does besides answering.
+// Options configures a [Schema].
 type Options struct {
 	// Disabled leaves all operations to gqlgen.
 	Disabled bool
-	// Bypass reports that gqlgen must execute an operation, such as one whose fields are
+	// Bypass reports whether gqlgen must execute an operation, for example because its fields are
 	// traced. May be nil.
 	Bypass func(context.Context) bool
-	// OnRootField receives how long a field of Query took, with everything below it. Fields that
-	// were read together took as long as all of them. May be nil.
+	// OnRootField receives the duration of a field of Query, with its subfields. Fields that are
+	// read together report their common duration. May be nil.
 	OnRootField func(field string, took time.Duration)
-	// OnError receives why a plan failed, before gqlgen executes the operation. May be nil.
+	// OnError receives the error of a failed plan before gqlgen executes the operation. May be nil.
 	OnError func(context.Context, error)
-	// NextEvent returns the value of the next response of a subscription, within its context,
-	// and a function that takes it so that gqlgen does not get it too. ok is false if gqlgen
-	// must answer. May be nil: then gqlgen answers all.
+	// NextEvent returns the value of the next response of a subscription, within its context, and a
+	// function that takes the value so that gqlgen does not receive it too. ok is false if gqlgen
+	// must answer. If nil, gqlgen executes all subscriptions.
 	NextEvent func(context.Context) (v any, take func(), ok bool)
 }
 
-// Tables are what plans know. The generator writes them: see [plangen].
+// Tables describes the types of a schema. The generator writes them: see [plangen].
 //
 // [plangen]: https://pkg.go.dev/github.com/tandian-dev/tandian/internal/kit/plan/plangen
 type Tables struct {
 	Query  *Type             // its objects are []struct{}
-	Events map[string][]Case // the types of an event, by the field of Subscription
+	Events map[string][]Case // possible types of an event, by field of Subscription
 }
 
-// A Schema is an executable schema whose plans answer queries, and events of subscriptions.
-// gqlgen answers what plans do not know. It is safe for concurrent use.
+// A Schema is an executable schema that executes queries and subscription events by plans. gqlgen
+// executes all other operations. It is safe for concurrent use.
 type Schema struct {
 	graphql.ExecutableSchema
 	tables Tables
-	root   any // the object of queries, as a list
+	root   any // the root object of queries, as a list
 	o      Options
 	plans  sync.Map // weak.Pointer[ast.OperationDefinition] → *planned
 }
 
 // planned is the plan of an operation.
 type planned struct {
-	query  *selectionSet // nil: none
-	events *eventPlan    // nil: none
+	query  *selectionSet // nil: executed by gqlgen
+	events *eventPlan    // nil: executed by gqlgen
 }
 
-// New returns a schema over gqlgen's.
+// New returns a schema that wraps gqlgen's schema inner.
 func New(inner graphql.ExecutableSchema, tables Tables, o Options) *Schema {
 	return &Schema{ExecutableSchema: inner, tables: tables, root: []struct{}{{}}, o: o}
 }
@@ -74,13 +74,13 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// A query is being answered.
+// A query is one execution.
 type query struct {
 	schema    *Schema
 	plan      *selectionSet
 	variables map[string]any
 	begun     bool
-	after     graphql.ResponseHandler // of gqlgen, after a failure
+	after     graphql.ResponseHandler // gqlgen's handler, after a failure
 }
 
 // next is a graphql.ResponseHandler.
@@ -107,8 +107,8 @@ func (s *Schema) failed(ctx context.Context, err error) {
 	}
 }
 
-// planOf is the plan of an operation. Operations belong to documents that are kept for many
-// requests. A plan goes with its document.
+// planOf returns the plan of an operation. Operations belong to cached documents; a plan is removed
+// with its document.
 func (s *Schema) planOf(ctx context.Context, op *ast.OperationDefinition) *planned {
 	key := weak.Make(op)
 	if known, ok := s.plans.Load(key); ok {
@@ -121,8 +121,8 @@ func (s *Schema) planOf(ctx context.Context, op *ast.OperationDefinition) *plann
 	return plan
 }
 
-// compile makes the plan of an operation. It is empty if something in the operation is in no
-// table, or its arguments cannot be read: gqlparser panics at a number of twenty digits.
+// compile compiles an operation. The plan is empty if a table lacks a field, or if the arguments
+// cannot be read: gqlparser panics at a number of twenty digits.
 func (s *Schema) compile(ctx context.Context, op *ast.OperationDefinition) *planned {
 	plan := &planned{}
 	if len(op.Directives) > 0 {

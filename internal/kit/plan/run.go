@@ -17,37 +17,37 @@ var (
 	errAdded     = errors.New("a resolver added an error")
 )
 
-// maxAhead bounds the room for an answer that is reserved because an earlier answer was as
-// long: a short query must not pay for a long one.
+// maxAhead bounds the reserved capacity of a response, in bytes, so that a short response does not
+// pay for an earlier long one.
 const maxAhead = 64 << 10
 
-// wrote remembers the length of an answer, unless the remembered one is close enough: all
-// processors share the number.
+// wrote stores the size of a response, unless the stored size is close: all processors share the
+// variable.
 func (s *selectionSet) wrote(bytes int) {
 	if n, known := min(int64(bytes), maxAhead), s.bytes.Load(); n > known || n < known/2 {
 		s.bytes.Store(n)
 	}
 }
 
-// ahead is how many bytes to reserve for an answer.
+// ahead returns the number of bytes to reserve for a response.
 func (s *selectionSet) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
 
-// A batch is all objects of an answer that stand in one place and have one type.
+// A batch holds all objects at one position of a response that have one type.
 type batch struct {
 	set   *selectionSet
 	objs  any // []*C
 	n     int
-	parts []result // of the set
+	parts []result // parallel to set.parts
 }
 
-// A result is what a part of a set has for the objects of a batch.
+// A result holds the values of a part for the objects of a batch.
 type result struct {
 	values any
 	of     children
-	below  []batch // one for each of the part's sets
+	below  []batch // parallel to the part's subs
 }
 
-// execution is what belongs to one run of a plan.
+// An execution is the state of one run of a plan.
 type execution struct {
 	vars map[string]any
 
@@ -63,9 +63,8 @@ func runningOf(ctx context.Context) *execution {
 	return run
 }
 
-// run reads what a set of one object needs, the only one of objs, and appends the object to
-// out, and end behind it. Any failure, also of a loader, is an error. Then no function given
-// to [Defer] was called.
+// run executes the set for the only object of objs, and appends the object and then end to out. If
+// it fails, no function passed to [Defer] is called.
 func (s *selectionSet) run(ctx context.Context, objs any, vars map[string]any, out, end []byte) (data []byte, err error) {
 	run := &execution{vars: vars}
 	ctx = graphql.WithResponseContext(context.WithValue(ctx, runningKey{}, run), graphql.DefaultErrorPresenter, graphql.DefaultRecover)
@@ -90,7 +89,7 @@ func (s *selectionSet) run(ctx context.Context, objs any, vars map[string]any, o
 	return data, nil
 }
 
-// guarded makes a panic an error.
+// guarded converts a panic to an error.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -103,23 +102,23 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// slow is how long a part takes that was not in memory. Other parts need not wait for it.
+// slow is the duration from which a part runs in parallel with others. Shorter parts are in memory.
 const slow = 50 * time.Microsecond
 
-// fill reads what a batch and all batches below it need. Parts that were slow the last time,
-// or were never read, are read at the same time as the others.
+// fill reads the fields of a batch and of all batches below it. Parts that were slow the last time,
+// or are read for the first time, run in parallel.
 func (b *batch) fill(ctx context.Context, run *execution) error {
 	if b.set.plain {
 		return nil
 	}
 	b.parts = make([]result, len(b.set.parts))
-	var others *parallel // none where all is in memory
+	var others *parallel // nil while all parts are fast
 	defer func() {
-		if others != nil { // after an error or a panic too
+		if others != nil { // also after an error or a panic
 			_ = others.wait()
 		}
 	}()
-	apart := false // a part was slow just now
+	apart := false // an earlier part of this run was slow
 	for i := range b.set.parts {
 		p := &b.set.parts[i]
 		if p.field == nil || p.same >= 0 || p.field.load == nil && p.field.guard == nil {
@@ -127,7 +126,7 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 		}
 		var err error
 		switch {
-		case !b.set.deep || i == b.set.last || !p.loads(): // nothing waits for it
+		case !b.set.deep || i == b.set.last || !p.loads(): // no part waits for it
 			err = b.part(ctx, run, i)
 		case apart || !p.quick.Load():
 			if others == nil {
@@ -155,7 +154,7 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 	return nil
 }
 
-// timed is part, and remembers whether it was quick.
+// timed calls part and records whether it was fast.
 func (b *batch) timed(ctx context.Context, run *execution, i int) error {
 	begin := time.Now()
 	err := b.part(ctx, run, i)
@@ -165,7 +164,7 @@ func (b *batch) timed(ctx context.Context, run *execution, i int) error {
 	return err
 }
 
-// part reads one part, and what is below it.
+// part reads one part and all batches below it.
 func (b *batch) part(ctx context.Context, run *execution, i int) error {
 	p, r := &b.set.parts[i], &b.parts[i]
 	if p.field.guard != nil {
@@ -234,8 +233,8 @@ func (b *batch) write(out []byte, i int) []byte {
 	return append(out, '}')
 }
 
-// leafOf returns out, to whose end a leaf was appended. It ends the plan if the leaf is null
-// and must not be.
+// leafOf returns out. It panics with errNull if the value after begin is null and the field is not
+// nullable.
 func (f *Field) leafOf(out []byte, begin int) []byte {
 	if !f.nullable && string(out[begin:]) == "null" {
 		panic(errNull)
@@ -261,7 +260,7 @@ func (r *result) write(out []byte, i int) []byte {
 	return append(out, ']')
 }
 
-// object appends the object of a place.
+// object appends the object at a position.
 func (r *result) object(out []byte, place int32) []byte {
 	at := slot{i: place}
 	if place >= 0 && r.of.at != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// A Type is what plans know of an object type, an interface or a union of the schema.
+// A Type describes an object type, an interface or a union of the schema.
 type Type struct {
 	Name   string
-	Is     []string          // the interfaces and unions that an object type belongs to
+	Is     []string          // interfaces and unions of an object type
 	Fields map[string]*Field // of an object type
-	Cases  []Case            // of an interface or a union: its object types
+	Cases  []Case            // object types of an interface or a union
 }
 
-// isAbstract reports whether objects of the type have one of several object types.
+// isAbstract reports whether the type is an interface or a union.
 func (t *Type) isAbstract() bool { return len(t.Cases) > 0 }
 
-// To returns the types of the fields' objects, or the object types of an abstract type. It
-// may return one several times.
+// To returns the types of the fields, or the object types of an abstract type. It may return
+// duplicates.
 func (t *Type) To() (types []*Type) {
 	for _, f := range t.Fields {
 		if f.to != nil {
@@ -34,14 +34,14 @@ func (t *Type) To() (types []*Type) {
 	return types
 }
 
-// A Case is an object type of an interface or a union, made by [CaseOf] or [CaseOfValue].
+// A Case is an object type of an interface or a union. [CaseOf] and [CaseOfValue] make it.
 type Case struct {
 	typ  *Type
 	is   func(v any) bool
 	list func(values []any) any // []*C
 }
 
-// CaseOf is the case of values *C.
+// CaseOf returns the case of values *C.
 func CaseOf[C any](typ *Type) Case {
 	return Case{
 		typ: typ,
@@ -52,7 +52,7 @@ func CaseOf[C any](typ *Type) Case {
 	}
 }
 
-// CaseOfValue is the case of values C.
+// CaseOfValue returns the case of values C.
 func CaseOfValue[C any](typ *Type) Case {
 	return Case{
 		typ: typ,
@@ -63,8 +63,9 @@ func CaseOfValue[C any](typ *Type) Case {
 	}
 }
 
-// A Field is a field of an object type. It is made by [Scalar], [LoadedScalar], [Object], [ObjectList],
-// [LoadedObject], [LoadedList], [LoadedInterface] or [LoadedInterfaceList]. P is the Go type of its objects.
+// A Field is a field of an object type. [Scalar], [LoadedScalar], [Object], [ObjectList],
+// [LoadedObject], [LoadedList], [LoadedInterface] and [LoadedInterfaceList] make it. P is the Go
+// type of its objects.
 type Field struct {
 	plain func(out []byte, objs any, i int) []byte // of a field that only reads its object
 	load  func(ctx context.Context, objs any, args any) (values any, err error)
@@ -76,8 +77,8 @@ type Field struct {
 	nullable bool
 	sparse   bool // elements of the list may be null
 
-	args  func(ctx context.Context, raw map[string]any) (any, error) // nil: there are none
-	guard func(ctx context.Context, objs any) error                  // nil: there is none
+	args  func(ctx context.Context, raw map[string]any) (any, error) // nil: no arguments
+	guard func(ctx context.Context, objs any) error                  // nil: no directives
 }
 
 // Nullable marks a field that may be null.
@@ -86,9 +87,8 @@ func (f *Field) Nullable() *Field { f.nullable = true; return f }
 // Sparse marks a list of objects whose elements may be null.
 func (f *Field) Sparse() *Field { f.sparse = true; return f }
 
-// Args sets the function that reads the field's arguments. raw has their values by name, and
-// may have more than them. Loaders get what it returns. They must not change it: requests
-// share it.
+// Args sets the function that reads the field's arguments. raw holds their values by name and may
+// hold others. Loaders receive its result. They must not modify it: requests share it.
 func (f *Field) Args(args func(ctx context.Context, raw map[string]any) (any, error)) *Field {
 	f.args = args
 	return f
@@ -97,9 +97,8 @@ func (f *Field) Args(args func(ctx context.Context, raw map[string]any) (any, er
 // A Directive calls the function of a directive for one object.
 type Directive func(ctx context.Context, obj any, next graphql.Resolver) (any, error)
 
-// Guard runs a directive before the field is read. A directive that lets the field pass
-// unchanged lets the plan go on. After any other outcome gqlgen executes the query: an
-// error, a value in place of the field's, a changed value. P is the type of the objects.
+// Guard runs a directive before the field is read. If the directive returns an error or changes the
+// value, the plan fails and gqlgen executes the query. P is the type of the objects.
 func Guard[P any](f *Field, directive Directive) *Field {
 	before := f.guard
 	f.guard = func(ctx context.Context, objs any) error {
@@ -108,7 +107,7 @@ func Guard[P any](f *Field, directive Directive) *Field {
 				return err
 			}
 		}
-		for _, obj := range objs.([]P) { //nolint:forcetypeassert // the table says so
+		for _, obj := range objs.([]P) { //nolint:forcetypeassert // typed by the table
 			passed := new(int)
 			got, err := directive(ctx, obj, func(context.Context) (any, error) { return passed, nil })
 			if err != nil {
@@ -123,16 +122,16 @@ func Guard[P any](f *Field, directive Directive) *Field {
 	return f
 }
 
-// Scalar is a leaf that only reads its object.
+// Scalar returns a leaf field that only reads its object.
 func Scalar[P any](write func(out []byte, obj P) []byte) *Field {
-	return &Field{plain: func(out []byte, objs any, i int) []byte { return write(out, objs.([]P)[i]) }} //nolint:forcetypeassert // the table says so
+	return &Field{plain: func(out []byte, objs any, i int) []byte { return write(out, objs.([]P)[i]) }} //nolint:forcetypeassert // typed by the table
 }
 
-// A Loader reads one value for each object, in the order of the objects. args are those of
+// A Loader reads one value per object, in the order of the objects. args is the result of
 // [Field.Args], or nil.
 type Loader[P, V any] func(ctx context.Context, objs []P, args any) ([]V, error)
 
-// LoadedScalar is a leaf that is loaded.
+// LoadedScalar returns a leaf field with a loader.
 func LoadedScalar[P, V any](write func(out []byte, v V) []byte, load Loader[P, V]) *Field {
 	return &Field{
 		load: load.untyped,
@@ -140,43 +139,43 @@ func LoadedScalar[P, V any](write func(out []byte, v V) []byte, load Loader[P, V
 	}
 }
 
-// Object is an object that is a part of its parent, nil for null.
+// Object returns a field whose object is part of its parent. nil is null.
 func Object[P, C any](to *Type, get func(P) *C) *Field {
 	f := LoadedObject(to, loaderOf(get))
 	f.inner = true
 	return f
 }
 
-// ObjectList is a list of objects that are a part of their parent, nil for null.
+// ObjectList returns a list field whose objects are part of their parent. nil is null.
 func ObjectList[P, C any](to *Type, get func(P) []*C) *Field {
 	f := LoadedList(to, loaderOf(get))
 	f.inner = true
 	return f
 }
 
-// LoadedObject is an object that is loaded, nil for null.
+// LoadedObject returns an object field with a loader. nil is null.
 func LoadedObject[P, C any](to *Type, load Loader[P, *C]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeOne[C]}
 }
 
-// LoadedList is a list of objects that is loaded, nil for null.
+// LoadedList returns a list field with a loader. nil is null.
 func LoadedList[P, C any](to *Type, load Loader[P, []*C]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeMany[C]}
 }
 
-// LoadedInterface is an object of an interface or a union that is loaded, nil for null.
+// LoadedInterface returns a field of an interface or a union with a loader. nil is null.
 func LoadedInterface[P, I any](to *Type, load Loader[P, I]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeOneAny[I]}
 }
 
-// LoadedInterfaceList is a list of objects of an interface or a union that is loaded, nil for null.
+// LoadedInterfaceList returns a list field of an interface or a union with a loader. nil is null.
 func LoadedInterfaceList[P, I any](to *Type, load Loader[P, []I]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeManyAny[I]}
 }
 
-// untyped returns an error if the loader returned too few or too many values.
+// untyped returns an error if the loader returns too few or too many values.
 func (load Loader[P, V]) untyped(ctx context.Context, objs any, args any) (any, error) {
-	of := objs.([]P) //nolint:forcetypeassert // the table says so
+	of := objs.([]P) //nolint:forcetypeassert // typed by the table
 	values, err := load(ctx, of, args)
 	if err == nil && len(values) != len(of) {
 		err = errCount
@@ -184,13 +183,13 @@ func (load Loader[P, V]) untyped(ctx context.Context, objs any, args any) (any, 
 	return values, err
 }
 
-// loaderOf is a loader that only reads the objects.
+// loaderOf returns a loader that only reads the objects.
 func loaderOf[P, V any](get func(P) V) Loader[P, V] {
 	return func(_ context.Context, objs []P, _ any) ([]V, error) { return mapped(objs, get), nil }
 }
 
-// Each is the loader of a resolver of one object. Several objects are resolved at once, as
-// gqlgen does.
+// Each returns the loader of a resolver of one object. It resolves several objects in parallel,
+// like gqlgen.
 func Each[P, V any](resolve func(ctx context.Context, obj P, args any) (V, error)) Loader[P, V] {
 	return func(ctx context.Context, objs []P, args any) ([]V, error) {
 		values := make([]V, len(objs))
@@ -210,7 +209,7 @@ func Each[P, V any](resolve func(ctx context.Context, obj P, args any) (V, error
 	}
 }
 
-// Refs is a loader of structs as a loader of pointers to them.
+// Refs converts a loader of structs to a loader of pointers to them.
 func Refs[P, V any](load Loader[P, V]) Loader[P, *V] {
 	return func(ctx context.Context, objs []P, args any) ([]*V, error) {
 		values, err := load(ctx, objs, args)
@@ -218,7 +217,7 @@ func Refs[P, V any](load Loader[P, V]) Loader[P, *V] {
 	}
 }
 
-// ListRefs is a loader of lists of structs as a loader of lists of pointers to them.
+// ListRefs converts a loader of lists of structs to a loader of lists of pointers to them.
 func ListRefs[P, V any](load Loader[P, []V]) Loader[P, []*V] {
 	return func(ctx context.Context, objs []P, args any) ([][]*V, error) {
 		values, err := load(ctx, objs, args)
@@ -226,7 +225,7 @@ func ListRefs[P, V any](load Loader[P, []V]) Loader[P, []*V] {
 	}
 }
 
-// Pointers returns pointers to the elements of a list, nil for nil.
+// Pointers returns pointers to the elements of a list. It returns nil for nil.
 func Pointers[V any](list []V) []*V {
 	if list == nil {
 		return nil
@@ -246,7 +245,7 @@ func mapped[F, T any](list []F, to func(F) T) []T {
 	return out
 }
 
-// A parallel runs functions at once. The zero value is ready.
+// A parallel runs functions in goroutines. The zero value is ready.
 type parallel struct {
 	all sync.WaitGroup
 	mu  sync.Mutex
@@ -265,31 +264,31 @@ func (p *parallel) run(f func() error) {
 	})
 }
 
-// wait returns the first error when all functions have returned.
+// wait waits for all functions and returns the first error.
 func (p *parallel) wait() error {
 	p.all.Wait()
 	return p.err
 }
 
-// Children are the objects of a field of several parents. Places count all of them.
+// children holds the objects of a field of several parents. Positions count all of them.
 type children struct {
 	objs   any     // []*C, of an object type
-	n      int     // of objs
-	groups []group // of an interface or a union: one for each case
-	one    []int32 // the place of each parent's child, -1 for null; nil for lists
-	many   []int32 // the place of each parent's first child, and the end
-	absent []bool  // lists that are null; nil for none
-	at     []slot  // where the object of a place is; nil: in objs, by its place
-	null   bool    // something is null that must not be
+	n      int     // []*C, of an object type
+	groups []group // of an interface or a union: one per case
+	one    []int32 // position of each parent's child, -1 for null; nil for lists
+	many   []int32 // position of each parent's first child, and the end
+	absent []bool  // lists that are null; nil if none
+	at     []slot  // slot of each position; nil: positions are indexes of objs
+	null   bool    // a value that must not be null is null
 }
 
-// A group is the objects of one case.
+// A group holds the objects of one case.
 type group struct {
 	objs any
 	n    int
 }
 
-// A slot is the position of an object in its group, or null.
+// A slot is the index of an object in its group, or null.
 type slot struct{ group, i int32 }
 
 const nullGroup = -1
@@ -363,7 +362,7 @@ func concat[V any](f *Field, lists [][]V) (all []V, c children) {
 	return all, c
 }
 
-// sorted sorts objects by the cases of the field's type. Null is a value that is in none.
+// sorted groups objects by the cases of the field's type. A value without a case is null.
 func sorted[I any](f *Field, list []I, nullable bool) (c children) {
 	cases := f.to.Cases
 	of := make([][]any, len(cases))
@@ -386,7 +385,7 @@ func sorted[I any](f *Field, list []I, nullable bool) (c children) {
 	return c
 }
 
-// counting returns 0, 1, 2 and so on. It must not be changed.
+// counting returns 0, 1, 2 and so on. The result must not be modified.
 func counting(n int) []int32 {
 	if n <= len(firstPlaces) {
 		return firstPlaces[:n:n]
@@ -398,15 +397,15 @@ func counting(n int) []int32 {
 	return out
 }
 
-// firstPlaces are the places of most lists. They are never changed.
-var firstPlaces = func() (places [256]int32) { //nolint:gochecknoglobals // a constant that Go cannot say
+// firstPlaces serves short lists without an allocation. It must not be modified.
+var firstPlaces = func() (places [256]int32) { //nolint:gochecknoglobals // never modified
 	for i := range places {
 		places[i] = int32(i) //nolint:gosec // 256
 	}
 	return places
 }()
 
-// OrNull appends null for nil, and otherwise what write appends.
+// OrNull appends null for nil, and otherwise calls write.
 func OrNull[V any](out []byte, v *V, write func([]byte, V) []byte) []byte {
 	if v == nil {
 		return append(out, "null"...)
@@ -414,8 +413,8 @@ func OrNull[V any](out []byte, v *V, write func([]byte, V) []byte) []byte {
 	return write(out, *v)
 }
 
-// NonNull returns the value of a leaf that must not be null. For nil it ends the plan, and
-// gqlgen answers.
+// NonNull returns the value of a leaf that must not be null. For nil the plan fails and gqlgen
+// executes the query.
 func NonNull[V any](v *V) V {
 	if v == nil {
 		panic(errNull)
@@ -443,14 +442,14 @@ func ListOrNull[V any](out []byte, list []V, write func([]byte, V) []byte) []byt
 	return List(out, list, write)
 }
 
-// Marshal appends a leaf as its marshaler writes it.
+// Marshal appends a leaf with its marshaler.
 func Marshal(out []byte, m graphql.Marshaler) []byte {
 	w := writer(out)
 	m.MarshalGQL(&w)
 	return w
 }
 
-// A writer appends what is written to it.
+// A writer appends to a slice.
 type writer []byte
 
 func (w *writer) Write(p []byte) (int, error) { *w = append(*w, p...); return len(p), nil }

@@ -3,23 +3,23 @@
 //
 //	api.Generate(cfg, api.AddPlugin(plangen.Plugin{}))
 //
-// The tables are the function Plans in plans.go, in the package of gqlgen's executor.
+// The function Plans in plans.go, in the package of gqlgen's executor, returns the tables.
 //
-// A leaf is written by a function beside its marshaler, if there is one: a scalar bound to
-// MarshalX by
+// If the package of a marshaler has a matching append function, plans use it. A scalar bound to
+// MarshalX has
 //
 //	func AppendX(out []byte, v T) []byte
 //
-// and a scalar whose marshaler needs a context, because its text depends on the object, by
+// and a scalar with a context marshaler, whose text depends on the object, has
 //
 //	func AppendX(out []byte, v T, object string) []byte
 //
-// where object is the name of the object's type. Without such a function the marshaler
-// writes it.
+// where object is the name of the object's type. Without an append function, plans use the
+// marshaler.
 //
-// What plans cannot answer is left out, with a comment that says why, and queries for it are
-// left to gqlgen: fields of types without Go structs, lists of lists, and leaves that only a
-// context marshaler writes.
+// A comment in the generated code names each unsupported field and the reason. gqlgen executes
+// queries for it. Unsupported are fields of types without Go structs, lists of lists, and leaves
+// that only a context marshaler writes.
 package plangen
 
 import (
@@ -51,10 +51,10 @@ var (
 // Name implements plugin.Plugin.
 func (Plugin) Name() string { return "plangen" }
 
-// MutateConfig removes the tables of an earlier run: they may name what is gone.
+// MutateConfig removes the tables of an earlier run, since they may refer to removed names.
 func (Plugin) MutateConfig(cfg *config.Config) error {
 	if err := os.Remove(filename(cfg)); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("remove the earlier plans: %w", err)
+		return fmt.Errorf("remove earlier plans: %w", err)
 	}
 	return nil
 }
@@ -78,16 +78,16 @@ func (Plugin) GenerateCode(data *codegen.Data) error {
 	})
 }
 
-// A generator holds what the template asks for.
+// A generator holds the data of the template.
 type generator struct {
 	data       *codegen.Data
 	Query      *codegen.Object
 	Events     []*codegen.Field
-	Objects    []*codegen.Object    // that a query or an event reaches, with Query
-	Interfaces []*codegen.Interface // that a query or an event reaches
+	Objects    []*codegen.Object    // reachable from a query or an event; includes Query
+	Interfaces []*codegen.Interface // reachable from a query or an event
 }
 
-// reach finds the types that queries and events reach.
+// reach finds the types that are reachable from queries and events.
 func (g *generator) reach() {
 	objects, seen := map[string]*codegen.Object{}, map[string]bool{}
 	for _, o := range g.data.Objects {
@@ -126,7 +126,7 @@ func (g *generator) reach() {
 	slices.SortFunc(g.Interfaces, func(a, b *codegen.Interface) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// is returns the interfaces and unions that an object type belongs to.
+// is returns the interfaces and unions of an object type.
 func (g *generator) is(o *codegen.Object) (names []string) {
 	for _, d := range o.Implements {
 		names = append(names, d.Name)
@@ -145,8 +145,8 @@ func event(f *codegen.Field) string {
 	return fmt.Sprintf("{plan.CaseOf[%s](%s)}", lookup(f.TypeReference.Target), variable(def.Name))
 }
 
-// cases returns the cases of an interface or a union, as code. An interface among them has
-// no objects but those of the others.
+// cases returns the cases of an interface or a union, as code. An interface among its implementors
+// adds no objects.
 func cases(i *codegen.Interface) (list []string) {
 	for _, c := range i.Implementors {
 		switch p, isPointer := c.Type.(*types.Pointer); {
@@ -161,7 +161,7 @@ func cases(i *codegen.Interface) (list []string) {
 
 func lookup(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
-// A planned field is code, or a reason why there is none.
+// A planned field is code, or the reason why gqlgen must execute the field.
 type planned struct{ Code, Why string }
 
 // planned returns the code of a field.
@@ -176,10 +176,11 @@ func (g *generator) planned(f *codegen.Field) planned {
 	return planned{Code: code}
 }
 
-// field returns the code of a field without its arguments and directives, or why there is none.
+// field returns the code of a field without arguments and directives, or the reason why there is
+// none.
 func (g *generator) field(f *codegen.Field) (code, why string) {
 	if f.IsMap() || f.VOkFunc {
-		return "", "it is no Go field, method or resolver"
+		return "", "no Go field, method or resolver"
 	}
 	for _, a := range f.Args {
 		if len(a.ImplDirectives()) > 0 {
@@ -218,7 +219,7 @@ func call(f *codegen.Field) string {
 	return ""
 }
 
-// parent is the Go type of the objects that have a field.
+// parent returns the Go type of the objects that have a field.
 func parent(f *codegen.Field) string {
 	if f.Object.Root {
 		return "struct{}"
@@ -232,14 +233,14 @@ func objects(f *codegen.Field) (code, why string) {
 	list, elem := tr.GQL.Elem != nil, tr
 	if list {
 		if tr.GQL.Elem.Elem != nil || !tr.IsSlice() {
-			return "", "plans know no lists of lists"
+			return "", "lists of lists are unsupported"
 		}
 		elem = tr.Elem()
 	}
 	abstract, isStruct := tr.Definition.IsAbstractType(), elem.IsStruct()
 	isPointer := elem.IsPtr() && elem.Elem().IsStruct()
 	if !abstract && !isStruct && !isPointer || abstract && !types.IsInterface(elem.GO) {
-		return "", "its objects are no structs"
+		return "", "its objects are not structs"
 	}
 	to := variable(tr.Definition.Name)
 	kind := "LoadedObject"
@@ -320,12 +321,12 @@ func loader(f *codegen.Field) string {
 	return fmt.Sprintf("plan.Each(func(ctx context.Context, obj %s, args any) (%s, error) { return %s })", parent(f), result, invoke)
 }
 
-// argumentsType is the name of the struct with a field's arguments.
+// argumentsType returns the name of the struct of a field's arguments.
 func argumentsType(f *codegen.Field) string {
 	return "arguments" + f.Object.Name + templates.UcFirst(f.Name)
 }
 
-// argumentsStruct returns the declaration of that struct.
+// argumentsStruct returns the declaration of the struct of a field's arguments.
 func argumentsStruct(f *codegen.Field) string {
 	var fields []string
 	for _, a := range f.Args {
@@ -334,8 +335,8 @@ func argumentsStruct(f *codegen.Field) string {
 	return fmt.Sprintf("type %s struct {\n%s\n}", argumentsType(f), strings.Join(fields, "\n"))
 }
 
-// arguments returns the code of the function that reads a field's arguments. Its errors have
-// no path: gqlgen makes them again.
+// arguments returns the code of the function that reads a field's arguments. Its errors have no
+// path: gqlgen produces them again.
 func arguments(f *codegen.Field) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "func(ctx context.Context, raw map[string]any) (any, error) {\nargs := &%s{}\nvar err error\n", argumentsType(f))
@@ -346,7 +347,7 @@ func arguments(f *codegen.Field) string {
 	return b.String()
 }
 
-// writer returns the code that appends a leaf to out, or why there is none.
+// writer returns the code that appends a leaf to out, or the reason why there is none.
 func writer(tr *config.TypeReference, object, v string) (code, why string) {
 	switch {
 	case tr.IsSlice():
@@ -368,11 +369,11 @@ func writer(tr *config.TypeReference, object, v string) (code, why string) {
 		}
 		return writer(elem, object, "plan.NonNull("+v+")")
 	case tr.HasEnumValues():
-		return "", "its enum has values of its own"
+		return "", "its enum maps values"
 	case tr.IsMarshaler && !tr.IsContext:
 		return fmt.Sprintf("plan.Marshal(out, %s)", v), ""
 	case tr.Marshaler == nil || tr.GQL.Elem != nil:
-		return "", "no function writes it"
+		return "", "it has no marshaler"
 	}
 	if tr.CastType != nil {
 		v = fmt.Sprintf("%s(%s)", lookup(tr.CastType), v)
@@ -393,8 +394,8 @@ func writer(tr *config.TypeReference, object, v string) (code, why string) {
 	return fmt.Sprintf("plan.Marshal(out, %s(%s))", templates.Call(tr.Marshaler), v), ""
 }
 
-// function returns code that writes v, as a function: the one that it calls, where it calls
-// no more.
+// function returns code of a function that writes v. If that code only calls another function, it
+// returns that function.
 func function(tr *config.TypeReference, write string) string {
 	if name, ok := strings.CutSuffix(write, "(out, v)"); ok && !strings.Contains(name, "(") {
 		return name
@@ -409,5 +410,5 @@ func (g *generator) Guards(f *codegen.Field) []*codegen.Directive {
 	return directives
 }
 
-// Parent is the Go type of the objects that have a field.
+// Parent returns the Go type of the objects that have a field.
 func (g *generator) Parent(f *codegen.Field) string { return parent(f) }
