@@ -12,19 +12,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// complainEvery is how often the log says that traces are not delivered.
+// complainEvery is the minimum interval between log entries for undelivered traces.
 const complainEvery = time.Minute
 
-// exporter delivers spans, says in our log what goes wrong, and can be aborted.
-// The library would tell an error handler of the whole process.
+// exporter delivers spans, logs failed deliveries and can be aborted. The library would report
+// errors to a handler of the whole process.
 type exporter struct {
 	sdktrace.SpanExporter
 	log   *slog.Logger
-	life  context.Context // of the exporter, not of a call
+	life  context.Context // ends with abort
 	abort context.CancelFunc
 
 	seldom clock.Throttle
-	lost   atomic.Int64 // spans since the log was told last
+	lost   atomic.Int64 // spans since the last log entry
 }
 
 func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
@@ -33,7 +33,7 @@ func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
 	return e
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns no error.
+// ExportSpans implements sdktrace.SpanExporter. It always returns nil.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,7 +51,7 @@ func (e *exporter) complain(ctx context.Context, err error, spans int) {
 	}
 	e.lost.Add(int64(spans))
 	if e.seldom.Allow() {
-		// The text may have all that the collector answered.
+		// The error text may contain the complete response of the collector.
 		e.log.WarnContext(ctx, "traces not delivered", "spans", e.lost.Swap(0), "err", cut(err.Error(), 500))
 	}
 }

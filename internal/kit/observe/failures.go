@@ -9,24 +9,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// FailureLog are what went wrong in a room without anybody being told: something else
-// answered, or it is tried again later. Each is counted; they are logged seldom,
-// because they may come with every request. Safe for concurrent use.
+// A FailureLog counts and logs background failures of a package: failures that are retried or that
+// a fallback hides. It counts each failure and throttles the log, because failures may come with
+// every request. It is safe for concurrent use.
 type FailureLog struct {
 	log     *slog.Logger
 	message string
 	total   *prometheus.CounterVec
-	seldom  map[string]*clock.Throttle // by doing; not written any more
+	seldom  map[string]*clock.Throttle // by operation; read-only
 }
 
-// FailureOpts describe the failures of a package. All fields are required.
+// FailureOpts describes the failures of a package. All fields are required.
 type FailureOpts struct {
-	Name, Help string   // of the counter, by the label "doing"
+	Name, Help string   // of the counter with the label "doing"
 	Message    string   // of the log entries
 	Doings     []string // the operations that can fail
 }
 
-// NewFailures registers the counter.
+// NewFailures registers the counter and returns the log.
 func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *FailureLog {
 	f := &FailureLog{
 		log: log, message: o.Message, seldom: map[string]*clock.Throttle{},
@@ -40,11 +40,11 @@ func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Fa
 	return f
 }
 
-// Record counts a failure of one of the doings, and logs it if the last one like it is
-// some time ago.
+// Record counts a failure of one of the operations. It logs the error unless a failure of the same
+// operation was logged recently.
 func (f *FailureLog) Record(ctx context.Context, doing string, err error) {
 	f.total.WithLabelValues(doing).Inc()
 	if f.seldom[doing].Allow() {
-		f.log.WarnContext(ctx, f.message, "doing", doing, "err", err) //nolint:sloglint // a constant of the room
+		f.log.WarnContext(ctx, f.message, "doing", doing, "err", err) //nolint:sloglint // a constant of the package
 	}
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// GraphQLMetrics is a gqlgen extension that counts and times queries and mutations,
-// and names operations in the request's log line. A subscription mostly waits,
-// so its responses have no time. The operation's name is the client's choice
-// and therefore no label.
+// GraphQLMetrics is a gqlgen extension that counts and times queries and mutations, and adds the
+// operation name to the request log. It does not time subscriptions, which mostly wait. The client
+// chooses the operation name, so the name is no label.
 type GraphQLMetrics struct {
 	seconds observers[operationKind]
 	fields  observers[rootField]
 	errors  *prometheus.CounterVec
 }
 
-// Series of the metrics.
+// Label values of the metrics.
 type (
 	operationKind struct {
 		of      ast.Operation
@@ -35,7 +34,7 @@ type (
 	}
 )
 
-// errorCodes are those of errors of fields that have a series of their own.
+// errorCodes returns the error codes with their own series.
 func errorCodes() []string {
 	kinds := []apierror.Kind{
 		apierror.BadUserInput, apierror.Unauthenticated, apierror.Forbidden, apierror.RateLimited, apierror.Unavailable, apierror.Timeout, apierror.Internal,
@@ -56,11 +55,11 @@ func NewGraphQL(reg prometheus.Registerer) *GraphQLMetrics {
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"type", "outcome"})
 	fields := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with all that is below them, by name.",
+		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with their subfields, by name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"type", "field"})
 	g := &GraphQLMetrics{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_graphql_errors_total", Help: "Errors of fields that clients were shown, by code. What was refused before it ran is counted by the door.",
+		Name: "tandian_graphql_errors_total", Help: "Field errors sent to clients, by code. The server counts rejected operations separately.",
 	}, []string{"code"})}
 	reg.MustRegister(seconds, fields, g.errors)
 	g.seconds.series = func(k operationKind) prometheus.Observer { return seconds.WithLabelValues(string(k.of), k.outcome) }
@@ -110,15 +109,15 @@ func (g *GraphQLMetrics) InterceptResponse(ctx context.Context, next graphql.Res
 	return res
 }
 
-// InterceptRootField times the fields that an operation asks for. Their names are
-// those of the schema.
+// InterceptRootField times root fields. It labels them by their name in the schema, not by their
+// alias.
 func (g *GraphQLMetrics) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	root := graphql.GetRootFieldContext(ctx)
 	if root == nil || root.Field.Field == nil || !graphql.HasOperationContext(ctx) {
 		return next(ctx)
 	}
 	kind := graphql.GetOperationContext(ctx).Operation.Operation
-	if kind == ast.Subscription { // it mostly waits
+	if kind == ast.Subscription { // mostly waits
 		return next(ctx)
 	}
 	begin := time.Now()
@@ -128,14 +127,13 @@ func (g *GraphQLMetrics) InterceptRootField(ctx context.Context, next graphql.Ro
 	return next(ctx)
 }
 
-// RootField times a field of Query that was not answered by gqlgen.
+// RootField times a field of Query that gqlgen did not execute.
 func (g *GraphQLMetrics) RootField(field string, took time.Duration) {
 	g.fields.of(rootField{ast.Query, field}).Observe(took.Seconds())
 }
 
-// Shown counts an error of a field, by its code, and puts one that is about a request
-// and not about a field into the request's log line. gqlgen tells no extension of
-// them; the server's error presenter calls this for every error.
+// Shown counts an error of a field by its code. It counts other errors in the request log. gqlgen
+// passes them to no extension; the server's error presenter calls Shown for every error.
 func (g *GraphQLMetrics) Shown(ctx context.Context, err *gqlerror.Error) {
 	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
 		code, _ := err.Extensions["code"].(string)
@@ -152,5 +150,5 @@ func (g *GraphQLMetrics) Shown(ctx context.Context, err *gqlerror.Error) {
 	}
 }
 
-// cut shortens a name, which the grammar limits to ASCII, to n bytes.
+// cut shortens an ASCII string to at most n bytes.
 func cut(s string, n int) string { return s[:min(len(s), n)] }

@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A request holds what the log tells of one HTTP request.
+// A request holds the log attributes of one HTTP request.
 type request struct {
 	id string
 
 	mu        sync.Mutex
-	operation string // of GraphQL, as the client named it
+	operation string // of GraphQL, chosen by the client
 	errors    int    // in the response
 }
 
@@ -36,8 +36,8 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// CopyRequestID returns a context in which the id of the request that another belongs to
-// is known, and nothing else of that: for what outlives the request.
+// CopyRequestID returns a copy of the context in with the request id of the context of. Use it for
+// work that outlives the request.
 func CopyRequestID(of, in context.Context) context.Context {
 	if r := requestOf(of); r != nil {
 		return context.WithValue(in, requestKey{}, &request{id: strings.Clone(r.id)})
@@ -45,8 +45,8 @@ func CopyRequestID(of, in context.Context) context.Context {
 	return in
 }
 
-// goodID says whether we take an id over as a request's: 8 to 64 letters, digits and
-// dashes. Anything else could forge a line in a log.
+// goodID reports whether a client's request id is accepted: 8 to 64 letters, digits and dashes.
+// Other characters could forge a log line.
 func goodID(id string) bool {
 	if len(id) < 8 || len(id) > 64 {
 		return false
@@ -61,8 +61,7 @@ func goodID(id string) bool {
 	return true
 }
 
-// newID makes an id of a request that came without one: 26 characters that no other has.
-// It opens nothing, so it need not be one that nobody can guess.
+// newID returns a random request id of 26 characters. It is unique but need not be unguessable.
 func newID() string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	var text [26]byte
@@ -78,13 +77,13 @@ func newID() string {
 // An exchange is one HTTP request and the writer of its response.
 type exchange struct {
 	request request
-	ids     [1]string // the request's, as a header has it
+	ids     [1]string // header value of the request id
 	out     statusWriter
 }
 
-// HTTP gives every request an id (the client's X-Request-Id, if it is 8 to 64
-// letters, digits or dashes), returns it to the client, and logs, counts and
-// times the request. The label "route" is the pattern that served it.
+// HTTP assigns an id to every request and returns it in the response. The id is the client's
+// X-Request-Id, if that has 8 to 64 letters, digits or dashes. HTTP logs, counts and times
+// requests. The label "route" is the pattern of the mux.
 func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Handler {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_http_request_seconds", Help: "Time of HTTP requests, by route and status class.",
@@ -108,17 +107,17 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Han
 		w.Header()["X-Request-Id"] = e.ids[:]
 		outer := r
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &e.request))
-		defer func() { outer.Pattern = r.Pattern }() // for who is further out
+		defer func() { outer.Pattern = r.Pattern }() // for outer handlers
 		inFlight.Inc()
 		defer inFlight.Dec()
 		defer e.served(r, time.Now(), by, lines)
-		e.out.broken = true // until the handler returns: a panic passes by here
+		e.out.broken = true // until the handler returns; true after a panic
 		next.ServeHTTP(&e.out, r)
 		e.out.broken = false
 	})
 }
 
-// An answerKind is a series of the time of requests.
+// An answerKind holds the label values of a request.
 type answerKind struct {
 	route string
 	class int
@@ -134,25 +133,25 @@ func (e *exchange) served(r *http.Request, begin time.Time, by *observers[answer
 	lines.log(r, route, status, &e.request, begin, took)
 }
 
-// statusWriter remembers the status.
+// statusWriter records the status.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	broken bool // the handler has not returned: it panicked, if it is over
+	broken bool // the handler has not returned; at the end, it panicked
 }
 
 func (w *statusWriter) WriteHeader(status int) {
-	if w.status < http.StatusOK { // 1xx are hints before the status
+	if w.status < http.StatusOK { // 1xx is informational
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Flush implements http.Flusher, which compression asks for by its type and not
-// through Unwrap.
+// Flush implements http.Flusher. The compression middleware asserts that interface instead of
+// calling Unwrap.
 func (w *statusWriter) Flush() { _ = w.FlushError() }
 
-// FlushError is what http.ResponseController calls.
+// FlushError flushes for http.ResponseController.
 func (w *statusWriter) FlushError() error {
 	if w.status < http.StatusOK {
 		w.status = http.StatusOK
@@ -160,7 +159,7 @@ func (w *statusWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) code() int {

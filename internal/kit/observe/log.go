@@ -1,10 +1,10 @@
-// Package observe tells what the server does: structured logs that carry the
-// request's id, metrics of HTTP requests and GraphQL operations, and traces
-// from a request down to its statements.
+// Package observe provides logs, metrics and traces: structured logs with the request id, metrics
+// of HTTP requests and GraphQL operations, and traces from a request to its SQL statements and
+// Redis commands.
 //
-// Nothing here ever keeps a variable, a header or a document: what clients send
-// stays out of logs, labels and spans, but for the operation's name in the log
-// and in its span, and the trace's id that a traceparent header names.
+// It never records a variable, a header or a document: client data stays out of logs, labels and
+// spans. Exceptions are the operation name, in the log and its span, and the trace id of a
+// traceparent header.
 package observe
 
 import (
@@ -18,9 +18,9 @@ import (
 	"golang.org/x/term"
 )
 
-// NewLogger returns a logger to w. The format is "json", "text" (for people)
-// or "auto": text on a terminal, else JSON. Lines that are logged with a
-// request's context carry its id, and that of its trace if there is one.
+// NewLogger returns a logger that writes to w. The format is "json", "text" (human-readable) or
+// "auto": text on a terminal, otherwise JSON. Entries logged with a request's context carry the
+// request id, and the trace id if there is a trace.
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "auto" {
 		format = "json"
@@ -34,8 +34,7 @@ func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	return slog.New(withRequest{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})})
 }
 
-// withRequest adds the ids of the request and its trace to what is logged on its
-// behalf.
+// withRequest adds the request id and the trace id to log entries.
 type withRequest struct{ slog.Handler }
 
 func (h withRequest) Handle(ctx context.Context, r slog.Record) error {

@@ -7,15 +7,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers remember the series of a metric, which a vector finds by a hash of all its
-// labels, under a lock. The keys must be from a closed set, as labels are. They are safe
-// for concurrent use.
+// observers caches the series of a metric by key. A vector would hash all labels under a lock. The
+// keys must be from a closed set, like labels. It is safe for concurrent use.
 type observers[K comparable] struct {
 	series func(K) prometheus.Observer
 	known  atomic.Pointer[map[K]prometheus.Observer]
 }
 
-// of is the series of a key.
+// of returns the series of a key.
 func (o *observers[K]) of(key K) prometheus.Observer {
 	known := o.known.Load()
 	if known != nil {
@@ -29,6 +28,6 @@ func (o *observers[K]) of(key K) prometheus.Observer {
 		more = maps.Clone(*known)
 	}
 	more[key] = one
-	o.known.CompareAndSwap(known, &more) // who comes second remembers it the next time
+	o.known.CompareAndSwap(known, &more) // the loser of a race stores it next time
 	return one
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// OperationTracer is a gqlgen extension that opens a span for each GraphQL operation
-// and for the fields in it that have a resolver. It keeps the operation's name,
-// as the client chose it, cut to 64 bytes, and no variable and no document.
+// OperationTracer is a gqlgen extension that opens a span for each GraphQL operation and for each
+// field with a resolver. A span has the client's operation name, cut to 64 bytes. It has no
+// variables and no document.
 type OperationTracer struct {
 	tracer     trace.Tracer
 	complexity func(context.Context) int
 }
 
-// GraphQL returns the extension, or nil if t is: with an extension for fields,
-// gqlgen asks it for every field of every answer. Of the context of an operation,
-// complexity says its points; it must be there if t is.
+// GraphQL returns the extension, or nil if t is nil: with a field extension, gqlgen calls it for
+// every field of every response. complexity returns the complexity of the operation in the context.
+// It is required unless t is nil.
 func (t *Tracing) GraphQL(complexity func(context.Context) int) *OperationTracer {
 	if t == nil {
 		return nil
@@ -42,10 +42,9 @@ func (*OperationTracer) ExtensionName() string { return "Traces" }
 // Validate implements graphql.HandlerExtension.
 func (*OperationTracer) Validate(graphql.ExecutableSchema) error { return nil }
 
-// InterceptOperation implements graphql.OperationInterceptor. The span of a
-// query or a mutation ends with its response. That of a subscription ends as
-// soon as it runs, and nothing that happens in it later has a span: it may live
-// for hours.
+// InterceptOperation implements graphql.OperationInterceptor. The span of a query or a mutation
+// ends with its response. The span of a subscription ends when the subscription starts, since it
+// may run for hours; its events have no spans.
 func (o *OperationTracer) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	ctx, span := o.begin(ctx, oc)
@@ -71,7 +70,7 @@ func (o *OperationTracer) InterceptOperation(ctx context.Context, next graphql.O
 	}
 }
 
-// begin opens the span of an operation, with what was done before it ran.
+// begin opens the span of an operation, with past spans for parsing and validation.
 func (o *OperationTracer) begin(ctx context.Context, oc *graphql.OperationContext) (context.Context, trace.Span) {
 	kind, name := string(oc.Operation.Operation), cut(oc.Operation.Name, 64)
 	opts := []trace.SpanStartOption{}
@@ -96,7 +95,7 @@ func (o *OperationTracer) begin(ctx context.Context, oc *graphql.OperationContex
 	return ctx, span
 }
 
-// past makes a span of something that is over.
+// past adds a span of a finished step.
 func (o *OperationTracer) past(ctx context.Context, name string, t graphql.TraceTiming) {
 	if t.Start.IsZero() || t.End.Before(t.Start) {
 		return
@@ -105,7 +104,7 @@ func (o *OperationTracer) past(ctx context.Context, name string, t graphql.Trace
 	span.End(trace.WithTimestamp(t.End))
 }
 
-// failed reports whether an answer has an error that is ours.
+// failed reports whether a response contains a server error.
 func failed(res *graphql.Response) bool {
 	for _, err := range res.Errors {
 		code, _ := err.Extensions["code"].(string)
@@ -116,7 +115,7 @@ func failed(res *graphql.Response) bool {
 	return false
 }
 
-// resolvers are the places in a document whose resolver has a span.
+// resolvers holds the fields of a document whose resolver has a span.
 type resolvers struct {
 	mu   sync.Mutex
 	seen map[*ast.Field]bool
@@ -124,8 +123,8 @@ type resolvers struct {
 
 type resolversKey struct{}
 
-// first reports whether nobody asked for this place before. A field of a list's
-// elements is resolved once for each; in one go, if it is a batch field.
+// first reports whether f is seen for the first time. A field of list elements is resolved once per
+// element, or once in all if it is a batch field.
 func (r *resolvers) first(f *ast.Field) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,9 +138,9 @@ func (r *resolvers) first(f *ast.Field) bool {
 	return true
 }
 
-// InterceptField implements graphql.FieldInterceptor. Of a field that is
-// resolved for each element of a list, the first one has a span: what the
-// others do is below the span of the operation or of a field further out.
+// InterceptField implements graphql.FieldInterceptor. If a field is resolved for each element of a
+// list, only the first call has a span. The work of other calls is below the span of the operation
+// or of an outer field.
 func (o *OperationTracer) InterceptField(ctx context.Context, next graphql.Resolver) (any, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil || !fc.IsResolver || !IsTraced(ctx) {
@@ -157,9 +156,8 @@ func (o *OperationTracer) InterceptField(ctx context.Context, next graphql.Resol
 	return res, err
 }
 
-// fingerprint is the same for documents that differ only in values, spaces and
-// comments, and tells nothing of them: the hash of a document with a password
-// in it would let anybody guess at that.
+// fingerprint returns a hash of a document without values, spaces and comments. Values are left out
+// so that the hash cannot be used to guess a secret in a document.
 func fingerprint(document string) string {
 	hash := sha256.New()
 	for lex := lexer.New(&ast.Source{Input: document}); ; {
@@ -169,7 +167,7 @@ func fingerprint(document string) string {
 		}
 		switch token.Kind {
 		case lexer.String, lexer.BlockString, lexer.Int, lexer.Float:
-			token.Kind, token.Value = lexer.Int, "" // a value
+			token.Kind, token.Value = lexer.Int, "" // literal value
 		case lexer.Comment:
 			continue
 		default:

@@ -29,8 +29,8 @@ const (
 // An otlpClient sends spans to a collector by OTLP/HTTP, as binary protobuf. It implements
 // otlptrace.Client and is safe for concurrent use.
 //
-// See https://opentelemetry.io/docs/specs/otlp/#otlphttp. The client of OpenTelemetry,
-// otlptracehttp, also links gRPC and html/template.
+// See https://opentelemetry.io/docs/specs/otlp/#otlphttp. OpenTelemetry's own client,
+// otlptracehttp, links gRPC and html/template.
 type otlpClient struct {
 	otlpSettings
 	version string
@@ -57,9 +57,9 @@ func (c *otlpClient) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces sends spans and repeats the request while the collector is busy or away, all
-// within the timeout of the settings. It returns a [*partialError] if the collector dropped
-// some spans. No error holds a header or the URL.
+// UploadTraces sends spans. It retries while the collector is busy or unavailable, within the
+// timeout of the settings. It returns a [*partialError] if the collector dropped some spans. No
+// error contains a header or the URL.
 func (c *otlpClient) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	body, err := c.encode(spans)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *otlpClient) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), err
 }
 
-// post sends one request. On an error it reports whether to send the request again, and the
-// shortest time until then that the collector asks for.
+// post sends one request. On an error it returns whether to retry and the collector's minimum
+// delay.
 func (c *otlpClient) post(ctx context.Context, body []byte) (retryAfter time.Duration, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.String(), bytes.NewReader(body))
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *otlpClient) post(ctx context.Context, body []byte) (retryAfter time.Dur
 		return 0, ctx.Err() == nil, withoutURL(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, otlpMaxResponse)) // all of it keeps the connection
+	answer, err := io.ReadAll(io.LimitReader(res.Body, otlpMaxResponse)) // reading all of it allows connection reuse
 	switch res.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return parseRetryAfter(res.Header.Get("Retry-After")), true, statusError(res.StatusCode)
@@ -135,10 +135,10 @@ func (c *otlpClient) post(ctx context.Context, body []byte) (retryAfter time.Dur
 }
 
 func statusError(code int) error {
-	return fmt.Errorf("the collector answers %d %s", code, http.StatusText(code))
+	return fmt.Errorf("collector returned %d %s", code, http.StatusText(code))
 }
 
-// withoutURL removes the URL from an error of net/http: it may hold a key.
+// withoutURL removes the URL, which may contain a key, from an error of net/http.
 func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -146,7 +146,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// parseRetryAfter reads a number of seconds or an HTTP date. It returns 0 for others.
+// parseRetryAfter parses a number of seconds or an HTTP date. It returns 0 for other values.
 func parseRetryAfter(v string) time.Duration {
 	if seconds, err := strconv.ParseUint(v, 10, 32); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -157,15 +157,14 @@ func parseRetryAfter(v string) time.Duration {
 	return 0
 }
 
-// A partialError reports spans that the collector dropped. If it dropped none, it has a
-// warning of the collector.
+// A partialError reports spans that the collector dropped. If rejected is 0, message is a warning.
 type partialError struct {
 	rejected int
 	message  string
 }
 
 func (e *partialError) Error() string {
-	return fmt.Sprintf("the collector rejects %d spans: %s", e.rejected, e.message)
+	return fmt.Sprintf("collector rejected %d spans: %s", e.rejected, e.message)
 }
 
 // readPartialSuccess returns the [*partialError] of an ExportTraceServiceResponse, or nil.

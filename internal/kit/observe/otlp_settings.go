@@ -19,7 +19,7 @@ import (
 // defaultOTLPTimeout is the default of OTEL_EXPORTER_OTLP_TIMEOUT.
 const defaultOTLPTimeout = 10 * time.Second
 
-// otlpSettings are the settings of an [otlpClient].
+// otlpSettings configures an [otlpClient].
 type otlpSettings struct {
 	endpoint *url.URL
 	headers  map[string]string

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Defaults of [RequestLog], and the successful fast requests of a second that
-// always have a line.
+// Defaults of [RequestLog].
 const (
 	DefaultLogSample = 1000
 	DefaultLogSlow   = 500 * time.Millisecond

@@ -14,13 +14,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// scope names us as the source of spans.
+// scope is the instrumentation scope of all spans.
 const scope = "github.com/tandian-dev/tandian"
 
-// Span begins a span below the one in ctx and returns a context with it. The
-// caller ends it. Where there is no span in ctx, because tracing is off or the
-// trace was not chosen, it returns ctx and a span that does nothing, and costs
-// no allocation. The name is one of a few, and says nothing of a client.
+// Span starts a child of the span in ctx and returns a context with it. The caller ends it. If ctx
+// has no sampled span, Span returns ctx and a no-op span without an allocation. The name must be a
+// constant without client data.
 //
 //	ctx, span := observe.Span(ctx, "shop.List")
 //	defer span.End()
@@ -31,9 +30,8 @@ func Span(ctx context.Context, name string) (context.Context, trace.Span) {
 	return tracerOf(ctx).Start(ctx, name)
 }
 
-// CallSpan begins a span of a call that leaves the process, as [Span] does.
-// Attributes cost an allocation: ask [IsTraced] first. They must hold nothing
-// that a client sent.
+// CallSpan starts a client span for a call that leaves the process, like [Span]. Attributes cost an
+// allocation: check [IsTraced] first. They must not contain client data.
 func CallSpan(ctx context.Context, name string, attrs ...attribute.KeyValue) trace.Span {
 	if !IsTraced(ctx) {
 		return noop.Span{}
@@ -42,11 +40,10 @@ func CallSpan(ctx context.Context, name string, attrs ...attribute.KeyValue) tra
 	return span
 }
 
-// IsTraced reports whether what is done in ctx belongs to a trace that somebody
-// will see.
+// IsTraced reports whether ctx belongs to a sampled trace.
 func IsTraced(ctx context.Context) bool {
-	// Not IsRecording: gqlgen runs a field's children in the context of the
-	// field's resolver, whose span is over by then.
+	// IsRecording would be wrong: gqlgen runs a field's children in the context of the field's
+	// resolver, whose span has ended.
 	return trace.SpanFromContext(ctx).SpanContext().IsSampled()
 }
 
@@ -54,9 +51,8 @@ func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer(scope)
 }
 
-// EndSpan ends a span with the outcome of what it is about. Of an error only its
-// kind is kept, for its text may show what a client sent. What a client did
-// wrong, or gave up, is no failure.
+// EndSpan ends a span with its outcome. It records only the kind of an error, since the text may
+// contain client data. Client errors and cancellation do not mark the span as failed.
 func EndSpan(span trace.Span, err error) {
 	if err != nil && span.IsRecording() {
 		kind, failed := kindOf(err)
@@ -68,8 +64,7 @@ func EndSpan(span trace.Span, err error) {
 	span.End()
 }
 
-// kindOf names the kind of an error: that of its fault, or the type of what is
-// behind it.
+// kindOf returns the kind of an error: that of an apierror, or the type of the innermost error.
 func kindOf(err error) (kind string, failed bool) {
 	if f, ok := errors.AsType[*apierror.Error](err); ok {
 		return string(f.Kind), failure(f.Kind)
@@ -86,7 +81,7 @@ func kindOf(err error) (kind string, failed bool) {
 	return fmt.Sprintf("%T", err), true
 }
 
-// failure reports whether a kind of fault is ours and not the client's.
+// failure reports whether the server, not the client, caused an error of this kind.
 func failure(k apierror.Kind) bool {
 	return k == apierror.Unavailable || k == apierror.Timeout || k == apierror.Internal
 }

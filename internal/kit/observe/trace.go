@@ -18,29 +18,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracing sends OpenTelemetry traces to a collector. A nil Tracing is good to
-// use and does nothing. It is safe for concurrent use.
+// Tracing sends OpenTelemetry traces to a collector. A nil Tracing is valid and does nothing. It is
+// safe for concurrent use.
 //
-// It sets nothing for the whole process: a span finds its tracer through the
-// span above it, so what is not below a request is not traced.
+// It sets no process-wide state: a span finds its tracer through its parent. So work outside a
+// request is not traced.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	exporter *exporter
 }
 
-// NewTracing reads the environment variables of the OpenTelemetry specification
-// ("OpenTelemetry Environment Variable Specification" and "OpenTelemetry
-// Protocol Exporter"): OTEL_EXPORTER_OTLP_* say where to and how,
-// OTEL_TRACES_SAMPLER what is chosen (by default what the client's traceparent
-// says, and everything without one), OTEL_BSP_* how it is batched,
-// OTEL_SERVICE_NAME (by default "tandian") and OTEL_RESOURCE_ATTRIBUTES who we
-// are. Without an endpoint, with OTEL_SDK_DISABLED=true or
-// OTEL_TRACES_EXPORTER=none it returns nil.
+// NewTracing reads the environment variables of the OpenTelemetry specification ("OpenTelemetry
+// Environment Variable Specification" and "OpenTelemetry Protocol Exporter"):
 //
-// It does not connect: a collector that is away costs spans, and a line in the
-// log once a minute. Traces travel by HTTP as protobuf (http/protobuf). An endpoint
-// that is no URL is an error, and so is another OTEL_EXPORTER_OTLP_PROTOCOL.
+//	OTEL_EXPORTER_OTLP_*      endpoint and transport
+//	OTEL_TRACES_SAMPLER       sampler; default: the client's traceparent decides, without one everything is sampled
+//	OTEL_BSP_*                batching
+//	OTEL_SERVICE_NAME         default "tandian"
+//	OTEL_RESOURCE_ATTRIBUTES  attributes of the server
+//
+// It returns nil without an endpoint, with OTEL_SDK_DISABLED=true and with
+// OTEL_TRACES_EXPORTER=none.
+//
+// It does not connect: while the collector is unavailable, spans are lost and the log has an entry
+// once a minute. Traces are sent by HTTP as protobuf (http/protobuf). An invalid endpoint URL and
+// another OTEL_EXPORTER_OTLP_PROTOCOL are errors.
 func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil //nolint:nilnil // off
@@ -51,25 +54,24 @@ func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing
 	}
 	who, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
 		resource.WithAttributes(semconv.ServiceName("tandian"), semconv.ServiceVersion(version)),
-		resource.WithFromEnv()) // last: it has the last word
+		resource.WithFromEnv()) // last: it overrides the others
 	if err != nil {
-		return nil, fmt.Errorf("traces: resource attributes: %w", err)
+		return nil, fmt.Errorf("read resource attributes of traces: %w", err)
 	}
 	otlp, err := otlptrace.New(ctx, newOTLPClient(settings, version))
 	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
+		return nil, fmt.Errorf("create trace exporter: %w", err)
 	}
 	e := newExporter(otlp, log)
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(who))
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope), exporter: e}, nil
 }
 
-// flushTime bounds the last delivery: a stop does not wait longer for a
-// collector that does not answer.
+// flushTime bounds the last delivery at shutdown.
 const flushTime = 3 * time.Second
 
-// Close delivers the spans that ended, until ctx ends but for three seconds at
-// most, and stops. Spans that end later are lost.
+// Close delivers finished spans until ctx ends, at most for three seconds, and stops. Spans that
+// end later are lost.
 func (t *Tracing) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -78,24 +80,23 @@ func (t *Tracing) Close(ctx context.Context) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, t.exporter.abort)
 	defer stop()
-	// The library would return at the deadline and leave a delivery running. Ours
-	// are aborted then, so it is done at once.
+	// The library would return at the deadline and leave a delivery running. The exporter aborts
+	// deliveries at that time, so Shutdown returns soon.
 	if err := t.provider.Shutdown(context.WithoutCancel(ctx)); err != nil {
 		t.exporter.log.WarnContext(ctx, "traces not closed", "err", err)
 	}
 }
 
-// HTTP opens a span for each request, below that of a traceparent header (W3C
-// Trace Context). It is named by the method and the pattern that served it, and
-// holds nothing else that the client sent: no path, query, header or address.
-// Put it outside of the package's function HTTP, so that the request's log line
-// carries the trace's id.
+// HTTP opens a span for each request, as a child of the traceparent header (W3C Trace Context). The
+// span has the method and the route pattern. It contains no other client data: no path, query,
+// header or address. Wrap it around the package's function HTTP, so that the request log carries
+// the trace id.
 //
-// Probes are not traced, nor are upgrades to WebSocket: what runs on a socket
-// has traces of its own, for a span must not live as long as the socket.
+// Health checks and WebSocket upgrades are not traced: a span must not live as long as a socket.
+// Operations on a socket have their own traces.
 //
-// It is not otelhttp.NewHandler: that one records user agent, path, Host and
-// the addresses of the client and its proxies, and leaves no choice.
+// It is not otelhttp.NewHandler: that records the user agent, the path, the host and the addresses
+// of the client and its proxies, without an option.
 func (t *Tracing) HTTP(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -106,7 +107,7 @@ func (t *Tracing) HTTP(next http.Handler) http.Handler {
 			return
 		}
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		if above := trace.SpanContextFromContext(ctx); above.IsValid() { // its state is any text that a client likes
+		if above := trace.SpanContextFromContext(ctx); above.IsValid() { // trace state is arbitrary client text
 			ctx = trace.ContextWithRemoteSpanContext(ctx, above.WithTraceState(trace.TraceState{}))
 		}
 		ctx, span := t.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
@@ -121,7 +122,7 @@ func (t *Tracing) HTTP(next http.Handler) http.Handler {
 func answered(span trace.Span, r *http.Request, out *statusWriter) {
 	if span.IsRecording() {
 		route, status := r.Pattern, out.code()
-		if _, path, ok := strings.Cut(route, " "); ok { // its method
+		if _, path, ok := strings.Cut(route, " "); ok { // strip the method
 			route = path
 		}
 		if route != "" {
@@ -144,8 +145,8 @@ func traceable(r *http.Request) bool {
 	return !strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// methodOf is the request's method if the specifications know it: else it would
-// be any text that a client likes.
+// methodOf returns the request's method if it is a standard one, since others are arbitrary client
+// text.
 func methodOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
