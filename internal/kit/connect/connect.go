@@ -1,5 +1,5 @@
-// Package connect waits for stores that are starting, and reports errors of their
-// URLs without passwords.
+// Package connect waits for stores that are starting, and formats errors of their URLs without
+// passwords.
 package connect
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-const tryTimeout = 15 * time.Second // for one call of ping
+const tryTimeout = 15 * time.Second // of one ping
 
-// Await calls ping until it succeeds or ctx ends, with pauses that grow to two seconds.
-// It calls report with each error. It returns at once if remedy reports that waiting
-// cannot help. The advice of remedy ends the text of the error.
+// Await calls ping until it succeeds or ctx ends, with pauses that grow to two seconds. It calls
+// report with each error. If remedy returns true, waiting cannot help: Await returns at once and
+// appends the advice to the error.
 func Await(ctx context.Context, name string, ping func(context.Context) error, remedy func(error) (string, bool), report func(error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		try, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -40,8 +40,8 @@ func Await(ctx context.Context, name string, ping func(context.Context) error, r
 	}
 }
 
-// TLSRemedy reports whether a certificate or a key caused err, which waiting cannot cure.
-// The advice follows the text of the error and may be empty.
+// TLSRemedy reports whether err is caused by a certificate or a key, so that retrying cannot help.
+// The advice is appended to the error text and may be empty.
 func TLSRemedy(err error) (advice string, ok bool) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "; name the CA of the server's certificate", true

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// EscapeHint says how a URL has the characters that end its user and password.
+// EscapeHint explains how to escape a user and a password in a URL.
 const EscapeHint = "in a password, / ? # and @ are written %2F %3F %23 and %40"
 
-// SplitsPassword says whether a password with an unescaped / ? or # in it was taken
-// for the host and what follows: then no part of u may be shown.
+// SplitsPassword reports whether an unescaped / ? or # in the password was parsed as the end of the
+// host. Then no part of u may be shown.
 func SplitsPassword(u *url.URL) bool {
 	return strings.Contains(u.EscapedPath()+"?"+u.RawQuery, "@") || u.Fragment != ""
 }
 
-// minShown is the length from which on a secret is looked for in a text. A shorter
-// one is in many words by chance, and finding it there tells nothing.
+// minShown is the minimum length of a secret that is searched for in error texts. Shorter ones
+// occur in many words by chance.
 const minShown = 4
 
-// ParseError says what a library does not accept in u; parse is its function, whose
-// errors quote what they read. It reads a copy without the password. Of a text that
-// has the password for another reason, only the beginning is left.
+// ParseError returns the error of parse for u, without secrets. Since parsers quote their input, it
+// parses a copy without the password. If the error text still contains a secret, only the text
+// before it is returned.
 func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 	safe, secrets := withoutSecrets(u)
 	var shown []string
@@ -40,8 +40,7 @@ func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 	return errors.New(strings.Join(shown, ": "))
 }
 
-// withoutSecrets returns a copy of u that has no password, and the values that it
-// left out.
+// withoutSecrets returns a copy of u without secrets, and the secrets.
 func withoutSecrets(u *url.URL) (safe *url.URL, secrets []string) {
 	c := *u
 	if password, ok := u.User.Password(); ok {
@@ -60,7 +59,7 @@ func withoutSecrets(u *url.URL) (safe *url.URL, secrets []string) {
 	return &c, secrets
 }
 
-// shows reports whether a text has one of the secrets in it, as it is or escaped.
+// shows reports whether text contains one of the secrets, plain or escaped.
 func shows(text string, secrets []string) bool {
 	return slices.ContainsFunc(secrets, func(secret string) bool {
 		return len(secret) >= minShown && (strings.Contains(text, secret) ||

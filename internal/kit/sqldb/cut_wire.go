@@ -9,7 +9,7 @@ import (
 
 const sqlDialTimeout = 5 * time.Second
 
-// cutWire dials one connection at a time for a driver, and can cut it.
+// A cutWire dials one connection at a time for a driver. It can close that connection.
 type cutWire struct {
 	net.Dialer
 	ctx context.Context //nolint:containedctx // the driver passes none
@@ -31,14 +31,14 @@ func (w *cutWire) DialTimeout(network, address string, timeout time.Duration) (n
 func (w *cutWire) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(w.ctx, cancel)() //nolint:contextcheck // both may end it: the dial for its time, ours for all
+	defer context.AfterFunc(w.ctx, cancel)() //nolint:contextcheck // either context ends the dial
 	conn, err := w.Dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx.Err() != nil { // cut was called before this connection was there
+	if w.ctx.Err() != nil { // cut ran during the dial
 		_ = conn.Close()
 		return nil, w.ctx.Err()
 	}

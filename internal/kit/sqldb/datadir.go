@@ -10,12 +10,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// LockDir makes dir, if it is missing, and claims it for this process until
-// release. A second claim, by any process, is an error that repeats what the
-// holder said of itself. A crash releases the claim.
+// LockDir creates dir if it is missing, and locks it for this process until release is called. If
+// another process or call holds the lock, LockDir returns an error with that holder's name. A crash
+// releases the lock.
 func LockDir(dir, holder string) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data directory: %w", err)
+		return nil, fmt.Errorf("create data directory: %w", err)
 	}
 	path := filepath.Join(dir, "lock")
 	lock := flock.New(path)
@@ -24,14 +24,13 @@ func LockDir(dir, holder string) (release func() error, err error) {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
 	if !ok {
-		who, _ := os.ReadFile(path + ".holder")
-		return nil, fmt.Errorf("the data directory %s is in use by %s; stop it, or choose another with --data-dir",
-			dir, strings.TrimSpace(string(who)))
+		owner, _ := os.ReadFile(path + ".holder")
+		return nil, fmt.Errorf("data directory %s is in use by %s: stop it, or set another --data-dir",
+			dir, strings.TrimSpace(string(owner)))
 	}
-	// The name stands beside the lock: on some systems a locked file cannot be
-	// read by others.
+	// The name is in a second file: on some systems, other processes cannot read a locked file.
 	if err := os.WriteFile(path+".holder", []byte(holder+"\n"), 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("sign data directory lock: %w", err), lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("write holder of data directory lock: %w", err), lock.Unlock())
 	}
 	return lock.Unlock, nil
 }

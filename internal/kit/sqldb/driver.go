@@ -12,14 +12,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// Driver returns the database as ent wants it, with every statement counted
-// and timed, and with a span below the one in its context.
+// Driver returns the database as a driver for ent. It counts and times every statement, and opens a
+// span for it.
 func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
 	pool := observed{next: s.DB, m: m, dialect: s.Dialect}
 	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: pool}), db: s, m: m}
 }
 
-// driver is ent's own driver, whose transactions are observed too.
+// A driver is ent's driver with observed transactions.
 type driver struct {
 	*entsql.Driver
 	db *SQL
@@ -39,7 +39,7 @@ func (d *driver) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.T
 
 func (d *driver) Close() error { return d.db.Close() }
 
-// observed counts, times and traces the statements of a pool or a transaction.
+// An observed counts, times and traces the statements of a pool or a transaction.
 type observed struct {
 	next    entsql.ExecQuerier
 	m       *SQLMetrics
@@ -62,7 +62,7 @@ func (o observed) QueryContext(ctx context.Context, query string, args ...any) (
 	return rows, err
 }
 
-// verb is the label of a statement: few values, whatever the statement.
+// verb returns the metric label of a statement.
 func verb(query string) string {
 	switch word := strings.ToLower(operationOf(query)); word {
 	case "select", "insert", "update", "delete":
@@ -71,24 +71,23 @@ func verb(query string) string {
 	return "other"
 }
 
-// ForUpdate locks the rows of a query until its transaction ends; give it to
-// ent's Modify. SQLite has no such clause and needs none: its transactions lock
-// when they begin.
+// ForUpdate locks the rows of a query until its transaction ends. Pass it to ent's Modify. SQLite
+// has no such clause and needs none: its transactions take the write lock when they begin.
 func ForUpdate(s *entsql.Selector) {
 	if s.Dialect() == dialect.Postgres {
 		s.ForUpdate()
 	}
 }
 
-// ForShare keeps the rows that a query returns as they are until the transaction ends,
-// where [ForUpdate] locks them: others may do the same.
+// ForShare locks the rows of a query against changes until its transaction ends. Unlike
+// [ForUpdate], several transactions may hold the lock.
 func ForShare(s *entsql.Selector) {
 	if s.Dialect() == dialect.Postgres {
 		s.ForShare()
 	}
 }
 
-// ForUpdateSkipLocked is [ForUpdate] that leaves out rows which others have locked.
+// ForUpdateSkipLocked is like [ForUpdate], but skips rows that other transactions have locked.
 func ForUpdateSkipLocked(s *entsql.Selector) {
 	if s.Dialect() == dialect.Postgres {
 		s.ForUpdate(entsql.WithLockAction(entsql.SkipLocked))

@@ -10,27 +10,26 @@ import (
 	"entgo.io/ent/dialect"
 )
 
-// A IDQuery is a statement that finds rows by their ids and is kept prepared: see [Prepared].
+// An IDQuery is a prepared statement that reads rows by id: see [Prepared].
 //
-// It has a form of its own for one id. The plan of that is the same for every id, so
-// Postgres makes it once; of a list, whose length the plan does not know, it takes a plan
-// for each run to be cheaper.
+// It has a separate form for one id. Postgres caches the plan of that form, which is the same for
+// every id. For a list of unknown length, Postgres may plan each run again.
 type IDQuery struct {
 	dialect   string
 	one, many string
 }
 
-// anyOf is how the statement of a Lookup says which rows it is about.
+// anyOf marks the id condition of a statement.
 const anyOf = "= ANY($1)"
 
-// NewIDQuery returns the Lookup of a statement that has "= ANY($1)" in one place, in the
-// dialect of the database, as ent calls it. Any other statement is a mistake in the program.
+// NewIDQuery returns the query of a statement for a dialect, named as in ent. The statement must
+// contain "= ANY($1)" exactly once; otherwise NewIDQuery panics.
 //
-// A last line that begins with FOR locks the rows. SQLite, which has one writer, gets the
-// statement without it.
+// A last line that begins with FOR locks the rows. NewIDQuery removes it for SQLite, which has one
+// writer.
 func NewIDQuery(in, statement string) IDQuery {
 	if strings.Count(statement, anyOf) != 1 {
-		panic(fmt.Sprintf("store: a lookup has %q once: %s", anyOf, statement))
+		panic(fmt.Sprintf("sqldb: id query must contain %q once: %s", anyOf, statement))
 	}
 	list := anyOf
 	if in == dialect.SQLite {
@@ -42,7 +41,7 @@ func NewIDQuery(in, statement string) IDQuery {
 	return IDQuery{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: strings.Replace(statement, anyOf, list, 1)}
 }
 
-// Each calls row for each row that it finds, in any order, as [sqlfile.Each] does.
+// Each calls row for each row found, in any order, like the function [Each].
 func (l IDQuery) Each(ctx context.Context, db Querier, ids []int64, row func(*sql.Rows) error) error {
 	if len(ids) == 0 {
 		return nil
@@ -54,7 +53,7 @@ func (l IDQuery) Each(ctx context.Context, db Querier, ids []int64, row func(*sq
 	return Each(Prepared(ctx), db, statement, []any{arg}, row)
 }
 
-// list is ids as an array of Postgres, or of JSON.
+// list encodes ids as a Postgres array, or as JSON for SQLite.
 func (l IDQuery) list(ids []int64) string {
 	begin, end := byte('{'), byte('}')
 	if l.dialect == dialect.SQLite {

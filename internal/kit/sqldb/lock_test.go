@@ -19,7 +19,7 @@ func TestADataDirectoryHasOneHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = LockDir(dir, "process 8 (:8081)")
-	if err == nil || !strings.Contains(err.Error(), dir+" is in use by process 7 (:8080);") {
+	if err == nil || !strings.Contains(err.Error(), dir+" is in use by process 7 (:8080):") {
 		t.Errorf("a second claim got %v, want who holds it", err)
 	}
 	if err := release(); err != nil {

@@ -10,28 +10,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// buckets of call times in seconds: from a local Redis to a hung server.
-var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // a constant that Go cannot say
+// buckets are the histogram bounds of calls in seconds, from a local call to a hung server.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // never modified
 
-// SQLMetrics counts and times statements.
+// SQLMetrics counts and times SQL statements.
 type SQLMetrics struct {
 	seconds *prometheus.HistogramVec
-	workers *prometheus.HistogramVec // the same, of workers
+	workers *prometheus.HistogramVec // statements of workers
 	errors  *prometheus.CounterVec
 }
 
-// NewSQLMetrics registers the metrics of statements and, when db is not nil,
-// of its pool (waits for a connection among them).
+// NewSQLMetrics registers the metrics of statements. If db is not nil, it also registers the
+// metrics of its pool, such as waits for a connection.
 func NewSQLMetrics(reg prometheus.Registerer, db *sql.DB) *SQLMetrics {
 	m := &SQLMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tandian_sql_statement_seconds", Help: "Time of SQL statements, by verb, but for those of workers.", Buckets: buckets,
+			Name: "tandian_sql_statement_seconds", Help: "Time of SQL statements, by verb, without statements of workers.", Buckets: buckets,
 		}, []string{"verb"}),
 		workers: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tandian_sql_worker_statement_seconds", Help: "Time of SQL statements of workers, by verb.", Buckets: buckets,
 		}, []string{"verb"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_sql_errors_total", Help: "SQL statements that failed, by verb.",
+			Name: "tandian_sql_errors_total", Help: "Failed SQL statements, by verb.",
 		}, []string{"verb"}),
 	}
 	reg.MustRegister(m.seconds, m.workers, m.errors)
@@ -46,11 +46,10 @@ func NewSQLMetrics(reg prometheus.Registerer, db *sql.DB) *SQLMetrics {
 	return m
 }
 
-// worker marks the context of a worker.
+// worker is the context key of [Worker].
 type worker struct{}
 
-// Worker returns a context whose statements are counted as those of a worker, which
-// runs whether somebody asks or not.
+// Worker returns a context whose statements are counted as background work.
 func Worker(ctx context.Context) context.Context { return context.WithValue(ctx, worker{}, true) }
 
 func (m *SQLMetrics) observe(ctx context.Context, verb string, d time.Duration, err error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migration locks are tried once a second, for five minutes: several
-// instances may start at once, and one of them migrates.
+// The migration lock is tried once a second for five minutes: several instances may start at once,
+// and one of them migrates.
 const (
 	migrationLockPeriod = 1 // seconds
 	migrationLockTries  = 300
@@ -27,9 +27,9 @@ type Migration struct {
 	Applied time.Time // zero: pending
 }
 
-// Migrate applies the pending migrations of files, in order, each in a
-// transaction of its own, and returns them. On Postgres it does so under an
-// advisory lock; any number of processes may call it at once.
+// Migrate applies the pending migrations of files in order, each in its own transaction, and
+// returns them. On Postgres, it holds an advisory lock; any number of processes may call it at
+// once.
 func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
 	p, err := s.provider(files)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
 	return applied, nil
 }
 
-// Migrations lists the migrations of files and says which are applied. It
-// writes nothing, not even a table to remember migrations in.
+// Migrations returns the migrations of files with their state. It writes nothing, not even the
+// table of applied migrations.
 func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) {
 	p, err := s.provider(files)
 	if err != nil {
@@ -75,12 +75,12 @@ func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) 
 	return list, nil
 }
 
-// hasMigrations says whether any migration was ever applied.
+// hasMigrations reports whether any migration was applied.
 func (s *SQL) hasMigrations(ctx context.Context) (found bool, err error) {
 	query := "SELECT to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL"
 	if s.Dialect == dialect.SQLite {
 		if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
-			return false, nil // and asking would make the file
+			return false, nil // opening it would create the file
 		}
 		query = "SELECT count(*) > 0 FROM sqlite_master WHERE name = $1"
 	}
@@ -96,13 +96,13 @@ func (s *SQL) provider(files fs.FS) (*goose.Provider, error) {
 	} else {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrationLockPeriod, migrationLockTries))
 		if err != nil {
-			return nil, fmt.Errorf("migration lock: %w", err)
+			return nil, fmt.Errorf("create migration lock: %w", err)
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
 	p, err := goose.NewProvider(d, s.DB, files, options...)
 	if errors.Is(err, goose.ErrNoMigrations) {
-		return nil, fmt.Errorf("no migrations for %s: %w", s.Dialect, err)
+		return nil, fmt.Errorf("read migrations for %s: %w", s.Dialect, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)

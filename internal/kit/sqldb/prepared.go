@@ -11,25 +11,25 @@ import (
 	"github.com/lib/pq/pqerror"
 )
 
-// maxPrepared bounds the prepared statements of one connection.
+// maxPrepared is the maximum number of prepared statements of one connection.
 const maxPrepared = 128
 
-// asPrepared marks the context of a statement that stays prepared.
+// asPrepared is the context key of [Prepared].
 type asPrepared struct{}
 
-// Prepared returns a context whose statements are prepared once on each connection and
-// stay prepared until the connection ends, in transactions and outside. Use it for
-// statements that run often and have a fixed text, not one for each number of arguments.
-// Each connection keeps at most 128; further ones run unprepared.
+// Prepared returns a context whose statements are prepared once per connection and remain prepared
+// until the connection ends, inside and outside transactions. Use it for frequent statements with a
+// fixed text, not for a text per number of arguments. A connection holds at most 128; other
+// statements run unprepared.
 //
-// If a migration has changed the columns of a statement, or the server has discarded it,
-// the statement runs unprepared and is prepared again at its next use. Such an error
-// aborts a transaction; [Retryable] reports true for it.
+// If a migration changed the columns of a statement, or the server discarded it, the statement runs
+// unprepared and is prepared again at its next use. In a transaction, this error aborts the
+// transaction; [Retryable] reports true for it.
 func Prepared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, asPrepared{}, true)
 }
 
-// rawConn is what the connections of both drivers implement.
+// A rawConn is a connection of either driver.
 type rawConn interface {
 	sqldriver.Conn
 	sqldriver.Pinger
@@ -41,17 +41,17 @@ type rawConn interface {
 	sqldriver.Validator
 }
 
-// rawStmt is what the statements of both drivers implement.
+// A rawStmt is a statement of either driver.
 type rawStmt interface {
 	sqldriver.Stmt
 	sqldriver.StmtExecContext
 	sqldriver.StmtQueryContext
 }
 
-// preparingConnector opens connections that keep prepared statements.
+// A preparingConnector opens connections with a cache of prepared statements.
 type preparingConnector struct {
 	sqldriver.Connector
-	outdated *atomic.Int64 // how often a statement was outdated
+	outdated *atomic.Int64 // number of outdated statements
 }
 
 func newPreparingConnector(c sqldriver.Connector) preparingConnector {
@@ -66,17 +66,17 @@ func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error)
 	}
 	raw, ok := conn.(rawConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("connection of type %T lacks methods", conn), conn.Close())
+		return nil, errors.Join(fmt.Errorf("open connection: type %T lacks methods", conn), conn.Close())
 	}
 	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), kept: map[string]rawStmt{}}, nil
 }
 
-// preparingConn is a connection with its prepared statements. database/sql calls it from
-// one goroutine at a time.
+// A preparingConn is a connection with its prepared statements. database/sql calls it from one
+// goroutine at a time.
 type preparingConn struct {
 	rawConn
 	outdated *atomic.Int64
-	epoch    int64 // of kept; statements of an older epoch are discarded
+	epoch    int64 // statements of an older epoch are discarded
 	kept     map[string]rawStmt
 }
 
@@ -98,7 +98,7 @@ func (c *preparingConn) ExecContext(ctx context.Context, text string, args []sql
 	return execute(ctx, c, text, args, rawStmt.ExecContext, c.rawConn.ExecContext)
 }
 
-// execute runs a statement, prepared if its context asks for that.
+// execute runs a statement, prepared if its context is from [Prepared].
 func execute[R any](
 	ctx context.Context, c *preparingConn, text string, args []sqldriver.NamedValue,
 	prepared func(rawStmt, context.Context, []sqldriver.NamedValue) (R, error),
@@ -119,7 +119,7 @@ func execute[R any](
 	if err == nil || !outdated(err) {
 		return result, err
 	}
-	c.outdated.Add(1) // the other connections prepare again, too
+	c.outdated.Add(1) // other connections prepare again too
 	again, plainErr := plain(ctx, text, args)
 	if SQLState(plainErr) == string(pqerror.InFailedSQLTransaction) {
 		return none, err
@@ -127,7 +127,7 @@ func execute[R any](
 	return again, plainErr
 }
 
-// statement returns a prepared statement, or nil if the connection has too many.
+// statement returns a prepared statement, or nil if the connection has reached maxPrepared.
 func (c *preparingConn) statement(ctx context.Context, text string) (rawStmt, error) {
 	if epoch := c.outdated.Load(); epoch != c.epoch {
 		for _, stmt := range c.kept {
@@ -146,16 +146,16 @@ func (c *preparingConn) statement(ctx context.Context, text string) (rawStmt, er
 	}
 	stmt, ok := fresh.(rawStmt)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("statement of type %T lacks methods", fresh), fresh.Close())
+		return nil, errors.Join(fmt.Errorf("prepare statement: type %T lacks methods", fresh), fresh.Close())
 	}
 	c.kept[text] = stmt
 	return stmt, nil
 }
 
-// outdated reports whether the server refused a prepared statement before it ran, because
-// its columns have changed or the server does not know it any more.
+// outdated reports whether the server rejected a prepared statement before running it, because its
+// columns changed or the statement is unknown.
 func outdated(err error) bool {
 	said, ok := errors.AsType[*pq.Error](err)
 	return ok && (said.Code == pqerror.InvalidSQLStatementName ||
-		said.Code == pqerror.FeatureNotSupported && said.Routine == "RevalidateCachedQuery") // its text is in any language
+		said.Code == pqerror.FeatureNotSupported && said.Routine == "RevalidateCachedQuery") // the message may be translated
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/connect"
 )
 
-// sqlRemedy reports whether waiting cannot cure an error of connecting to Postgres.
-// The advice follows the error's own text and may be empty. If several hosts were
-// tried, each of them must have such an error.
+// sqlRemedy reports whether retrying cannot fix an error of connecting to Postgres. The advice is
+// appended to the error text and may be empty. If several hosts were tried, each of their errors
+// must be permanent.
 func sqlRemedy(err error) (advice string, ok bool) {
 	if errors.Is(err, errPooled) {
 		return "", true
@@ -54,7 +54,7 @@ func sqlRemedyOfOne(err error) (advice string, ok bool) {
 	return sqlStateRemedy(server)
 }
 
-// sqlStateRemedy is sqlRemedy for an answer of the server, or of a pooler.
+// sqlStateRemedy is sqlRemedy for an error reply of the server or of a pooler.
 func sqlStateRemedy(err *pq.Error) (advice string, ok bool) {
 	switch err.Code {
 	case pqerror.InvalidPassword:
@@ -71,13 +71,13 @@ func sqlStateRemedy(err *pq.Error) (advice string, ok bool) {
 	case pqerror.ProtocolViolation:
 		return poolerRemedy(err.Message)
 	}
-	// Connections, transactions that are undone, resources, a state that passes, an
-	// operator's intervention, the machine, a fault of the server.
+	// Transient SQLSTATE classes: connections, transaction rollback, resources, object state,
+	// operator intervention, system errors, internal errors.
 	passing := []string{"08", "25", "40", "53", "55", "57", "58", "XX"}
 	return "", !slices.Contains(passing, string(err.Code[:min(2, len(err.Code))]))
 }
 
-// migrationRemedy is the advice after an error of a migration, "" if there is none.
+// migrationRemedy returns advice for an error of a migration, or "".
 func migrationRemedy(err error) string {
 	switch SQLState(err) {
 	case string(pqerror.InsufficientPrivilege):
@@ -90,8 +90,7 @@ func migrationRemedy(err error) string {
 	return ""
 }
 
-// poolerRemedy is for poolers that give most of their errors one code. Their texts
-// are not translated.
+// poolerRemedy is for poolers, which use one code for most errors. Their texts are not translated.
 func poolerRemedy(text string) (advice string, ok bool) {
 	switch {
 	case strings.Contains(text, "unsupported startup parameter"):

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )

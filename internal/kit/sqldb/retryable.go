@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Retryable reports whether a transaction that failed may succeed when it runs again from its
-// beginning: the database ended it because of another one (SQLSTATE class 40: a deadlock, a
-// serialization failure), or a prepared statement was outdated (see [Prepared]).
+// Retryable reports whether a failed transaction may succeed when it runs again from its beginning:
+// after a deadlock or a serialization failure (SQLSTATE class 40), or after an outdated prepared
+// statement (see [Prepared]).
 func Retryable(err error) bool { return strings.HasPrefix(SQLState(err), "40") || outdated(err) }
 
-// SQLState is the code of an error by which Postgres answered, "" of any other.
+// SQLState returns the SQLSTATE of an error reply of Postgres, or "" for other errors.
 func SQLState(err error) string {
 	e, ok := errors.AsType[interface {
 		error

@@ -14,22 +14,22 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second        // of the first connection and its first statement
-	sessionProbes  = 4                      // connections to one host: they meet in up to three processes of a pooler
-	sessionTimeout = time.Second            // of opening all other connections
-	sessionGrace   = 100 * time.Millisecond // for connections that waited longer than the first one's statement
+	sessionProbes  = 4                      // connections to one host; they reach up to three processes of a pooler
+	sessionTimeout = time.Second            // for opening all other connections
+	sessionGrace   = 100 * time.Millisecond // extra wait for connections that queued longer than the first one's statement
 )
 
 //go:embed sql/session.postgres.sql
 var sessionPostgres string
 
-// errPooled reports a connection pooler that does not assign one server session to
-// each connection. Locks, LISTEN and prepared statements live in a session.
+// errPooled reports a connection pooler that does not assign one server session to each connection.
+// Locks, LISTEN and prepared statements need a session.
 var errPooled = errors.New("the database URL leads to a connection pooler in transaction or statement mode, " +
 	"which runs the statements of one connection in different server sessions: " +
 	"set the pooler to session mode (PgBouncer: pool_mode = session), or connect to Postgres directly")
 
-// connect opens a connection to Postgres and returns nil if each connection has a
-// session of its own. Of several hosts, it checks those that answer now.
+// connect opens a connection to Postgres and returns nil if each connection has its own session.
+// With several hosts, it checks those that answer now.
 func (s *SQL) connect(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func (s *SQL) connect(ctx context.Context) error {
 			defer cancel()
 			first, err := openProbe(ctx, wait, host)
 			if err != nil {
-				return // another host has answered
+				return // another host answered
 			}
 			defer first.close()
 			errs <- checkSessions(ctx, first, host)
@@ -65,7 +65,7 @@ func (s *SQL) connect(ctx context.Context) error {
 	return err
 }
 
-// hostsOf returns a configuration for each host of cfg, whatever its role.
+// hostsOf returns a configuration for each host of cfg, regardless of its role.
 func hostsOf(cfg pq.Config) []pq.Config {
 	single := func(host pq.ConfigMultihost) pq.Config {
 		c := cfg.Clone()
@@ -80,13 +80,12 @@ func hostsOf(cfg pq.Config) []pq.Config {
 	return hosts
 }
 
-// checkSessions returns [errPooled] if a connection changes its session, or if two
-// connections share one. Both are impossible on Postgres itself and in session mode,
-// so there is no false alarm.
+// checkSessions returns [errPooled] if a connection changes its session, or if two connections
+// share one. Neither can happen on Postgres itself or in session mode, so there is no false alarm.
 //
-// Statements run one after the other, each connection's twice in a row: a pooler that
-// hands out its newest session gives the same one to the next connection, and a
-// pooler that takes turns gives another one to the second statement.
+// It runs statements sequentially, two in a row per connection. A pooler that reuses its newest
+// session gives the same session to the next connection. A round-robin pooler gives another session
+// to the second statement.
 func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 	others, err := openOthers(ctx, first, cfg)
 	defer func() {
@@ -107,8 +106,8 @@ func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 				}
 				break
 			}
-			// The other owner must still be connected: in session mode, a session
-			// whose client has gone is handed to the next client.
+			// The other owner must still be connected: in session mode, the session of a
+			// disconnected client is given to the next client.
 			owner := owners[p.session]
 			shared := owner != nil && owner != p && owner.ask(ctx) == nil
 			if p.session != before || shared {
@@ -120,9 +119,9 @@ func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 	return nil
 }
 
-// openOthers opens more connections, as many as the server admits now. In session
-// mode, a connection waits while the pool is empty, and first does not. In the other
-// modes first waits too: then the answer is an error, and the caller tries again.
+// openOthers opens more connections, as many as the server admits now. In session mode, a
+// connection waits while the pool is empty, and first does not. In other modes first waits too;
+// then openOthers returns an error and the caller retries.
 func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*probe, err error) {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +138,7 @@ func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*pro
 		select {
 		case p = <-opened:
 		case <-late:
-			// A connection that waited before first asks is served before first.
+			// A connection that queued before first's statement is served before it.
 			if err = first.ask(ctx); err == nil {
 				time.AfterFunc(sessionGrace, cancel)
 			} else {
@@ -154,17 +153,17 @@ func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*pro
 	return others, err
 }
 
-// A probe is a connection that never reconnects. Its end does not wait for the server.
+// A probe is a connection that never reconnects. Closing it does not wait for the server.
 type probe struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	wire    *cutWire
 	stop    func() bool
-	session string // of the latest statement
+	session string // of the last statement
 }
 
-// openProbe connects and asks for the session. The probe lives until ctx ends or it
-// is closed; wait bounds the opening.
+// openProbe connects and reads the session. The probe lives until ctx ends or it is closed; wait
+// bounds the opening.
 func openProbe(ctx, wait context.Context, cfg pq.Config) (*probe, error) {
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
@@ -185,9 +184,8 @@ func openProbe(ctx, wait context.Context, cfg pq.Config) (*probe, error) {
 	return p, nil
 }
 
-// ask reads which session runs the statements of this connection. It cuts the
-// connection when ctx ends: a pooler may let a statement wait without end,
-// and does not always answer a request to cancel it.
+// ask reads the server session of this connection. It closes the connection when ctx ends: a pooler
+// may block a statement forever and ignore cancel requests.
 func (p *probe) ask(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.wire.cut)()
 	err := p.conn.QueryRowContext(context.WithoutCancel(ctx), Statement(sessionPostgres)).Scan(&p.session)
@@ -195,7 +193,7 @@ func (p *probe) ask(ctx context.Context) error {
 		err = errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("read the server session: %w", err)
+		return fmt.Errorf("read server session: %w", err)
 	}
 	return nil
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// maxQueryText bounds a statement in a span, in bytes: one that names a thousand
-// rows is mostly placeholders.
+// maxQueryText is the maximum size of a statement in a span, in bytes. A statement for a thousand
+// rows consists mostly of placeholders.
 const maxQueryText = 2000
 
-// statementSpan begins the span of a statement (OpenTelemetry's "Semantic
-// conventions for SQL databases"). It keeps the text, in which ent and we write
-// a placeholder for every value, and no argument.
+// statementSpan starts the span of a statement (OpenTelemetry's "Semantic conventions for SQL
+// databases"). It records the text, which contains only placeholders, and no arguments.
 func statementSpan(ctx context.Context, in, query string) trace.Span {
 	if !observe.IsTraced(ctx) {
 		return noop.Span{}
@@ -38,7 +37,7 @@ func statementSpan(ctx context.Context, in, query string) trace.Span {
 	return observe.CallSpan(ctx, strings.TrimSpace(operation+" "+table), attrs...)
 }
 
-// operationOf is the first word of a statement.
+// operationOf returns the first word of a statement in upper case.
 func operationOf(query string) string {
 	for word := range strings.FieldsSeq(query) {
 		return strings.ToUpper(word)
@@ -46,8 +45,7 @@ func operationOf(query string) string {
 	return "SQL"
 }
 
-// tableOf is the table that a statement is about, or "" where that is not plain
-// to see.
+// tableOf returns the main table of a statement, or "" if the text does not show it.
 func tableOf(query string) string {
 	before := map[string]string{"select": " FROM ", "delete": " FROM ", "insert": " INTO ", "update": "UPDATE "}[verb(query)]
 	if before == "" {

@@ -23,31 +23,30 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/connect"
 )
 
-// SQLConfig says which database to open. The zero value of each number is a
-// good setting.
+// SQLConfig configures [OpenSQL]. The zero value of each number is a good production setting.
 type SQLConfig struct {
-	// URL is postgres://…; "" opens SQLite in DataDir. Of several servers, of which one is
-	// the primary, each new connection finds out which:
+	// URL is postgres://…; "" opens SQLite in DataDir. With several hosts, each new connection
+	// finds the primary:
 	//
 	//	postgres://user:password@host1,host2/database?port=5432,5433&target_session_attrs=read-write
 	URL      string
-	DataDir  string        // folder of the SQLite file; must exist
-	MaxConns int           // connections at most; default 20, SQLite 8
-	MaxIdle  int           // idle connections at most; default MaxConns: fewer, and a busy pool makes and ends them all the time
-	IdleTime time.Duration // an idle connection is closed after; default 5 min
+	DataDir  string        // directory of the SQLite file; must exist
+	MaxConns int           // maximum number of connections; default 20, SQLite 8
+	MaxIdle  int           // maximum number of idle connections; default MaxConns. With fewer, a busy pool reconnects all the time
+	IdleTime time.Duration // duration until an idle connection is closed; default 5 min
 }
 
 // SQL is an open database.
 type SQL struct {
 	*sql.DB
 	Dialect string // dialect.Postgres or dialect.SQLite
-	Name    string // for people: where the data lies, without secrets
+	Name    string // human-readable location, without secrets
 	path    string // of the SQLite file
 
-	config pq.Config // of Postgres; it has the password
+	config pq.Config // of Postgres; contains the password
 }
 
-// OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
+// OpenSQL creates a connection pool. It does not connect: see [SQL.Ping].
 func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	var db *SQL
 	var err error
@@ -77,21 +76,20 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	return db, nil
 }
 
-// ownerOnly makes the files of a SQLite database readable by their owner alone, and makes
-// the database's file if it is missing: SQLite gives the others its mode. chmod is
-// [os.Chmod].
+// ownerOnly restricts the files of a SQLite database to their owner. It creates the database file
+// if it is missing; SQLite copies its mode to the other files. chmod is [os.Chmod].
 func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names it
 	if err == nil {
 		err = f.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("make SQLite file: %w", err)
+		return fmt.Errorf("create SQLite file: %w", err)
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(path + suffix)
 		if err == nil && info.Mode().Perm() == 0o600 {
-			continue // only the owner of a file can change its mode, also to the same one
+			continue // only the owner of a file can call chmod, even without a change
 		}
 		if err == nil {
 			err = chmod(path+suffix, 0o600)
@@ -103,15 +101,15 @@ func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
 	return nil
 }
 
-// openSQLite opens a file whose transactions take the write lock when they
-// begin: a transaction that reads first and then writes would otherwise fail
-// with SQLITE_BUSY as soon as another one wrote in between.
+// openSQLite opens a file. Transactions take the write lock when they begin. Otherwise a
+// transaction that reads first and then writes would fail with SQLITE_BUSY after a concurrent
+// write.
 func openSQLite(path string) (*SQL, error) {
 	if err := ownerOnly(path, os.Chmod); err != nil {
 		return nil, err
 	}
-	// Times are written as text that compares in time order; the driver's own
-	// format would add the monotonic clock.
+	// Times are stored as text in chronological order; the driver's default format would add the
+	// monotonic clock.
 	options := "_fk=1&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_txlock=immediate" +
 		"&_time_format=sqlite&_timezone=UTC&_pragma=cache_size(-32000)"
 	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options)
@@ -121,13 +119,13 @@ func openSQLite(path string) (*SQL, error) {
 	return &SQL{DB: sql.OpenDB(newPreparingConnector(connector)), Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
 }
 
-// CheckDatabaseURL says what is wrong with a URL of Postgres, without its secrets.
+// CheckDatabaseURL returns an error without secrets if raw is not a valid Postgres URL.
 func CheckDatabaseURL(raw string) error {
 	_, _, err := parseDatabaseURL(raw)
 	return err
 }
 
-// parseDatabaseURL reads a URL of Postgres. The error shows no secret.
+// parseDatabaseURL parses a Postgres URL. The error contains no secret.
 func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
@@ -137,14 +135,13 @@ func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	hosts, _, _ = strings.Cut(hosts, "/")
 	hosts, _, _ = strings.Cut(hosts, "?")
 	if strings.Contains(hosts, ",") && strings.Contains(hosts, ":") {
-		return nil, pq.Config{}, errors.New("ports of several hosts are written behind them all: postgres://host1,host2/database?port=5432,5433")
+		return nil, pq.Config{}, errors.New("ports of several hosts must follow all hosts: postgres://host1,host2/database?port=5432,5433")
 	}
 	u, err := url.Parse(raw)
 	if err != nil || connect.SplitsPassword(u) {
 		return nil, pq.Config{}, errors.New("it must look like postgres://user@host/database; " + connect.EscapeHint)
 	}
-	// Without it the first that answers is taken, which may be a standby, or one that was
-	// the primary and is back.
+	// Without it, the first host that answers is used, which may be a standby or a former primary.
 	if several := strings.Contains(u.Host+u.Query().Get("host"), ","); several && u.Query().Get("target_session_attrs") != "read-write" {
 		return nil, pq.Config{}, errors.New("several hosts need target_session_attrs=read-write")
 	}
@@ -167,11 +164,11 @@ func openPostgres(rawURL string) (*SQL, error) {
 		cfg.ApplicationName = "tandian"
 	}
 	if !u.Query().Has("binary_parameters") {
-		cfg.BinaryParameters = true // a statement that is not prepared takes one round trip, and not two
+		cfg.BinaryParameters = true // an unprepared statement takes one round trip instead of two
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
-		return nil, errors.New("database URL: it has a parameter that cannot be read")
+		return nil, errors.New("database URL: invalid parameter")
 	}
 	return &SQL{
 		DB:      sql.OpenDB(newPreparingConnector(connector)),
@@ -182,9 +179,9 @@ func openPostgres(rawURL string) (*SQL, error) {
 	}, nil
 }
 
-// Await waits until the database answers or ctx ends, and tells report why it
-// waits. It returns at once if waiting cannot help: the error names the remedy. On
-// Postgres, it returns an error if a pooler does not keep sessions.
+// Await waits until the database answers or ctx ends, and calls report with each error. If waiting
+// cannot help, it returns at once with an error that contains advice. On Postgres, it returns an
+// error if a pooler does not preserve sessions.
 func (s *SQL) Await(ctx context.Context, report func(error)) error {
 	ping := s.PingContext
 	if s.Dialect == dialect.Postgres {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
 )
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Statement is the text of a file without the lines that are comments. Those are
-// its contract, for people; who counts statements by their first word sees the verb.
+// Statement returns the text of a SQL file without its comment lines. So the first word is the
+// verb, which labels metrics.
 func Statement(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -21,19 +21,19 @@ func Statement(text string) string {
 	return b.String()
 }
 
-// Read fills each text with the statement of its name in a dialect, "postgres" or
-// "sqlite3" as ent calls them: the file sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or
-// else sql/NAME.sql, which is for both. One that is missing is an error.
+// Read assigns each text the statement of its name in a dialect, "postgres" or "sqlite3" as in ent.
+// It reads sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or else sql/NAME.sql, which is for both. A
+// missing file is an error.
 func Read(files fs.FS, dialect string, into map[string]*string) error {
 	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
 	if ending == "" {
-		return fmt.Errorf("there are no statements for the dialect %q", dialect)
+		return fmt.Errorf("unknown dialect %q (want one of [postgres sqlite3])", dialect)
 	}
 	for name, to := range into {
 		text, err := fs.ReadFile(files, "sql/"+name+ending)
 		if err != nil {
 			if text, err = fs.ReadFile(files, "sql/"+name+".sql"); err != nil {
-				return fmt.Errorf("statement %s in the dialect %s: %w", name, dialect, err)
+				return fmt.Errorf("read statement %s in dialect %s: %w", name, dialect, err)
 			}
 		}
 		*to = Statement(string(text))
@@ -41,20 +41,20 @@ func Read(files fs.FS, dialect string, into map[string]*string) error {
 	return nil
 }
 
-// A Querier runs statements that answer with rows: a *sql.DB, a *sql.Tx, a client or a
-// transaction of ent.
+// A Querier runs statements that return rows: a *sql.DB, a *sql.Tx, an ent client or an ent
+// transaction.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Each runs a statement and calls row for each row of its answer, until one returns an
-// error, which Each returns as it is.
+// Each runs a statement and calls row for each row, until row returns an error. Each returns that
+// error unchanged.
 func Each(ctx context.Context, db Querier, statement string, args []any, row func(*sql.Rows) error) error {
 	rows, err := db.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err has what went wrong
+	defer func() { _ = rows.Close() }() // Err returns the error
 	for rows.Next() {
 		if err := row(rows); err != nil {
 			return err
@@ -63,13 +63,13 @@ func Each(ctx context.Context, db Querier, statement string, args []any, row fun
 	return rows.Err()
 }
 
-// JSON encodes a list of rows or ids as one parameter, for json_to_recordset of Postgres and
-// json_each of SQLite. So a statement has the same text for any number of rows. It panics
-// if the list cannot be encoded: a mistake in the program.
+// JSON encodes a list of rows or ids as one parameter for Postgres's json_to_recordset or SQLite's
+// json_each. So a statement has the same text for any number of rows. It panics if the list cannot
+// be encoded.
 func JSON(list any) string {
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(fmt.Sprintf("sqlfile: %v", err))
+		panic(fmt.Sprintf("sqldb: %v", err))
 	}
 	return string(text)
 }

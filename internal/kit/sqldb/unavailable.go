@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Unavailable reports whether err says that the database cannot be reached or cannot
-// serve requests now, so that a retry may succeed. The statement may have run.
+// Unavailable reports whether err means that the database cannot be reached or cannot serve
+// requests now, so that a retry may succeed. The statement may have run.
 func Unavailable(err error) bool {
 	for _, of := range []error{sqldriver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, of) {
@@ -19,10 +19,10 @@ func Unavailable(err error) bool {
 		}
 	}
 	if state := SQLState(err); state != "" {
-		// Connection exceptions, too few resources, an operator's intervention or the
-		// time limit of the server.
+		// Connection exceptions, insufficient resources, operator intervention or a server time
+		// limit.
 		return slices.Contains([]string{"08", "53", "57"}, state[:min(2, len(state))])
 	}
 	_, network := errors.AsType[net.Error](err)
-	return network && !errors.Is(err, context.DeadlineExceeded) // the deadline of the caller is a net.Error too
+	return network && !errors.Is(err, context.DeadlineExceeded) // a caller's deadline is a net.Error too
 }

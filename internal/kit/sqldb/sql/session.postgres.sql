@@ -1,6 +1,6 @@
--- session: which server session runs this statement?
+-- session: the server session that runs this statement.
 --
--- returns one row: a text that no other living session has, on whichever server
+-- returns one row: a text that is unique among all running sessions of all servers
 --
--- Reads no table, so that a new session has no catalogs to load.
+-- It reads no table, so a new session loads no catalogs.
 SELECT pg_backend_pid() || ' ' || pg_postmaster_start_time()

@@ -1,5 +1,5 @@
--- timeline: on which line of history the server writes. A standby that is promoted, and a
--- backup that is restored to a moment, begin another one.
+-- timeline: the timeline on which the server writes. Promoting a standby or restoring a backup to a
+-- point in time starts a new timeline.
 --
 -- returns  eight hexadecimal digits; an error while the server takes no writes
 SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
