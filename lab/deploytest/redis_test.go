@@ -446,7 +446,7 @@ func TestMissingRedisRightsAreReportedAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, errs, code := stack.Command(t, "import", "../../internal/demo/shops.csv") // it opens what a server opens, and ends
-	if code == 0 || !strings.Contains(errs, "the state Redis: the rights of the user do not suffice for XADD, XAUTOCLAIM, on keys and channels td:*") {
+	if code == 0 || !strings.Contains(errs, "the state Redis: the user lacks permissions for XADD, XAUTOCLAIM, on keys and channels td:*") {
 		t.Errorf("%d: %s", code, errs)
 	}
 }

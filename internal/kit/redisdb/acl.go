@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// neededCommands are what the server sends to a Redis, by itself and in scripts, with as
-// many words as each needs at least. KEY stands for a key, CHANNEL for a channel.
+// neededCommands returns the commands that the server sends, directly and in scripts, with the
+// minimum number of arguments. KEY stands for a key, CHANNEL for a channel.
 func neededCommands() []string {
 	return strings.Split(strings.TrimSpace(`
 BITFIELD_RO KEY
@@ -94,17 +94,17 @@ ZSCORE KEY m
 `), "\n")
 }
 
-// neededOfCluster are what it sends to a node of a cluster besides.
+// neededOfCluster returns the additional commands for a node of a cluster.
 func neededOfCluster() []string {
 	return []string{"CLUSTER SLOTS", "COMMAND", "SPUBLISH CHANNEL m", "SSUBSCRIBE CHANNEL"}
 }
 
-// CheckACL asks a Redis whether its user may do what the server does with keys and
-// channels that begin with prefix and a colon, and says everything that is refused in one
-// error. It does nothing: the commands are queued in a transaction that is discarded, and
-// the server looks at rights when it queues. What it answers else, that is not about
-// rights, is left for who needs the answer. One round trip, for each node of a cluster
-// that holds keys.
+// CheckACL checks whether the client's Redis user may run the server's commands on keys and
+// channels with the prefix and a colon. One error lists all missing permissions.
+//
+// It changes nothing: it queues the commands in a transaction and discards it; Redis checks
+// permissions when it queues a command. CheckACL ignores other errors of these commands. It takes
+// one round trip, on a cluster one per master.
 func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
@@ -113,17 +113,17 @@ func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) err
 	}
 	one, ok := rdb.(*redis.Client)
 	if !ok {
-		return fmt.Errorf("the rights of a %T cannot be asked for", rdb)
+		return fmt.Errorf("check permissions: unsupported client type %T", rdb)
 	}
 	return checkRights(ctx, one, prefix, neededCommands())
 }
 
 func checkRights(ctx context.Context, node *redis.Client, prefix string, needed []string) error {
-	conn := node.Conn() // MULTI and DISCARD are of one connection
+	conn := node.Conn() // MULTI and DISCARD need one connection
 	defer func() { _ = conn.Close() }()
-	// By itself: without a transaction what follows would be done.
+	// In its own round trip: without a transaction, Redis would run the next commands.
 	if err := conn.Process(ctx, redis.NewStatusCmd(ctx, "MULTI")); err != nil {
-		return fmt.Errorf("ask for the rights of the user, by MULTI: %w", err)
+		return fmt.Errorf("check permissions by MULTI: %w", err)
 	}
 	pipe := conn.Pipeline()
 	var asked []*redis.Cmd
@@ -160,10 +160,10 @@ func checkRights(ctx context.Context, node *redis.Client, prefix string, needed 
 	}
 	if why == nil {
 		if err := discarded.Err(); err != nil {
-			return fmt.Errorf("ask for the rights of the user: %w", err)
+			return fmt.Errorf("check permissions: %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("the rights of the user do not suffice for %s, on keys and channels %s:*; deploy/redis/users.acl has what is needed: %w",
+	return fmt.Errorf("the user lacks permissions for %s, on keys and channels %s:*; grant the rules of deploy/redis/users.acl: %w",
 		strings.Join(refused, ", "), prefix, why)
 }

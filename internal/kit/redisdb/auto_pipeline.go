@@ -12,40 +12,40 @@ import (
 )
 
 const (
-	maxPipelines      = 2   // that run at once
-	maxPipelineCalls  = 200 // callers of one pipeline
-	maxSharedCommands = 50  // of one caller; a larger pipeline goes alone
+	maxPipelines      = 2   // in parallel
+	maxPipelineCalls  = 200 // callers per pipeline
+	maxSharedCommands = 50  // per caller; a larger pipeline is sent separately
 )
 
-// autoPipeline is a go-redis hook that sends the commands of many callers in one pipeline.
-// While fewer than maxPipelines are under way, a command goes at once and alone. Otherwise
-// commands and small pipelines wait for the next pipeline. So no caller waits for a timer,
-// and the more callers there are, the fewer packets, reads and writes each of them costs.
+// autoPipeline is a go-redis hook that sends the commands of many callers in one pipeline. While
+// fewer than maxPipelines are running, a command is sent at once by itself. Otherwise commands and
+// small pipelines wait for the next pipeline. So no caller waits for a timer, and the cost per
+// caller in packets, reads and writes falls with load.
 //
-// A caller waits until its commands are answered: until then they belong to the pipeline. The
-// client's timeout bounds that, counted from the first caller of the pipeline, with the wait.
-// A command whose context ends sooner goes alone.
+// A caller waits until its commands are answered: until then, the pipeline owns them. The client's
+// timeout limits the wait and the round trip, counted from the first caller of the pipeline. A
+// command whose context ends earlier is sent separately.
 //
-// [redis.Client.AutoPipeline] does not replace it. It ignores the contexts of queued commands
-// and leaves pipelines of callers out. A command without company costs it twice the CPU.
+// [redis.Client.AutoPipeline] is no replacement. It ignores the contexts of queued commands and
+// does not merge the callers' pipelines. A single command costs it twice the CPU.
 type autoPipeline struct {
 	timeout  time.Duration
 	pipeline redis.ProcessPipelineHook // of the client
-	bound    bool                      // the client has asked for its hooks
+	bound    bool                      // go-redis has built the client's hooks
 	calls    *batch.Batcher[commands, struct{}]
 }
 
-// commands are those of one caller.
+// commands are the commands of one caller.
 type commands struct {
 	cmds []redis.Cmder
 	ends time.Time
 }
 
-// bindAutoPipeline adds the hook to an unused client, behind its other hooks.
+// bindAutoPipeline adds the hook to an unused client, after its other hooks.
 //
-// go-redis gives the hooks of a client to each of its connections too, and asks for them
-// again then. A command for one connection must stay on that connection. So the hook serves
-// only the client's own chain, which AddHook builds.
+// go-redis applies a client's hooks to each of its connections too, and then calls them again. A
+// command for one connection must stay on that connection. So the hook only acts in the client's
+// own chain, which AddHook builds.
 func bindAutoPipeline(client *redis.Client, timeout time.Duration) {
 	p := &autoPipeline{timeout: timeout}
 	p.calls = batch.New(p.run, batch.Config{
@@ -56,10 +56,10 @@ func bindAutoPipeline(client *redis.Client, timeout time.Duration) {
 	p.bound = true
 }
 
-// DialHook is for go-redis.
+// DialHook implements [redis.Hook].
 func (p *autoPipeline) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is for go-redis.
+// ProcessHook implements [redis.Hook].
 func (p *autoPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	if p.bound {
 		return next
@@ -72,8 +72,8 @@ func (p *autoPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is for go-redis, which asks first for the hook of pipelines and then
-// for that of MULTI. A MULTI goes alone.
+// ProcessPipelineHook implements [redis.Hook]. go-redis calls it first for pipelines and then for
+// MULTI. A MULTI is sent separately.
 func (p *autoPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	if p.bound || p.pipeline != nil {
 		return next
@@ -87,8 +87,8 @@ func (p *autoPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// share sends commands with those of other callers, and returns the first error of its own.
-// It reports false if the commands have to go alone.
+// share sends commands in a shared pipeline and returns their first error. sent is false if the
+// commands must be sent separately.
 func (p *autoPipeline) share(ctx context.Context, cmds ...redis.Cmder) (sent bool, err error) {
 	if len(cmds) > maxSharedCommands || !p.mayWait(ctx) || slices.ContainsFunc(cmds, goesAlone) {
 		return false, nil
@@ -105,13 +105,13 @@ func (p *autoPipeline) share(ctx context.Context, cmds ...redis.Cmder) (sent boo
 	return true, nil
 }
 
-// mayWait reports whether a context outlasts the client's timeout.
+// mayWait reports whether ctx outlasts the client's timeout.
 func (p *autoPipeline) mayWait(ctx context.Context) bool {
 	ends, limited := ctx.Deadline()
 	return ctx.Err() == nil && (!limited || time.Until(ends) >= p.timeout)
 }
 
-// goesAlone reports whether a command may take long.
+// goesAlone reports whether a command may be slow.
 func goesAlone(cmd redis.Cmder) bool {
 	switch cmd.Name() {
 	case "blpop", "brpop", "blmove", "brpoplpush", "blmpop", "bzpopmin", "bzpopmax", "bzmpop", "xread", "xreadgroup",

@@ -8,14 +8,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/connect"
 )
 
-// Await waits until Redis answers or ctx ends, and calls report with each error. The
-// name is for error texts. It returns at once if waiting cannot help.
+// Await waits until Redis answers or ctx ends, and calls report with each error. The name appears
+// in error texts. It returns at once if waiting cannot help.
 func Await(ctx context.Context, name string, client redis.UniversalClient, report func(error)) error {
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
 	return connect.Await(ctx, name, ping, remedy, report)
 }
 
-// remedy reports whether waiting cannot cure an error of connecting to Redis.
+// remedy reports whether retrying cannot fix an error of connecting to Redis.
 func remedy(err error) (advice string, ok bool) {
 	for _, word := range []string{"WRONGPASS", "NOAUTH"} {
 		if redis.HasErrorPrefix(err, word) {

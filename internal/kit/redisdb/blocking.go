@@ -8,26 +8,23 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// masterAgain is how long a connection that Sentinel named the server of is used:
-// who is cut off from the others together with an old master would hear it for as
-// long as it lives.
+// masterAgain is the lifetime of a connection to a master found by Sentinel. A client in a network
+// partition with an old master would otherwise stay connected to it.
 const masterAgain = time.Second
 
-// blockingAtOnce is how many commands may block on one node of a cluster: it takes one
-// for each stream that another node may have, and a failover brings those together.
+// blockingAtOnce is the maximum number of blocking commands per cluster node: one for each stream
+// of another node, since a failover may move streams to one node.
 const blockingAtOnce = 64
 
-// NewBlockingClient returns a new client of the same Redis for commands that block there,
-// which would keep connections from those that do not. It dials at the first
-// command. The longest wait for an answer, the blocking included, is given; in a
-// pipeline it holds for all commands together. Two commands may block at once, on a
-// cluster 64 on each node; others wait for them. It has neither the breaker nor the
-// metrics of the original: each of its waits would look like a slow Redis. The
-// caller closes it, before the original.
+// NewBlockingClient returns a new client of the same Redis for blocking commands, which would
+// otherwise occupy the connections of other commands. It dials at the first command. wait is the
+// read timeout including the blocking time; in a pipeline it applies to all commands together. Two
+// commands may block in parallel, on a cluster 64 per node; others wait for them. The client has no
+// breaker and no metrics: each blocked command would look like a slow Redis. The caller closes it
+// before the original.
 func NewBlockingClient(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error) {
-	// The library has made the settings final once: 0 is its word for none now, and
-	// would be read as its default. What it still writes to, at the first connection,
-	// are those of the maintenance notifications.
+	// Options returns final settings: 0 now means none, but NewClient would read it as the default.
+	// The first connection still writes to the maintenance notifications.
 	switch c := rdb.(type) {
 	case *redis.Client:
 		o := *c.Options()
@@ -48,5 +45,5 @@ func NewBlockingClient(rdb redis.UniversalClient, wait time.Duration) (redis.Uni
 	return nil, fmt.Errorf("a Redis client of type %T cannot be copied", rdb)
 }
 
-// sentinelAddr is what go-redis calls the address of a client that asks Sentinel.
+// sentinelAddr is go-redis's address of a Sentinel client.
 const sentinelAddr = "FailoverClient"

@@ -11,20 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrBreakerOpen is what a command gets at once, unsent, while the breaker of
-// its Redis node is open. The text of an error that wraps it names the node and
-// what is wrong with it.
+// ErrBreakerOpen is returned without sending the command while the breaker of its Redis node is
+// open. The text of a wrapping error names the node and the cause.
 var ErrBreakerOpen error = breakerOpenError{}
 
 type breakerOpenError struct{}
 
-func (breakerOpenError) Error() string { return "the breaker of this Redis is open" }
+func (breakerOpenError) Error() string { return "Redis circuit breaker is open" }
 
-// Unsent says that Redis never saw the command, to who does not know this package.
+// Unsent reports true: Redis never received the command. Other packages check it without importing
+// this one.
 func (breakerOpenError) Unsent() bool { return true }
 
-// NotSent reports whether an error says, by a method of this name, that Redis never
-// saw the command: [ErrBreakerOpen] does, and what OnConnect refuses by may.
+// NotSent reports whether err has a method Unsent that returns true: Redis never received the
+// command. This holds for [ErrBreakerOpen], and may hold for errors of OnConnect.
 func NotSent(err error) bool {
 	e, ok := errors.AsType[interface {
 		error
@@ -34,24 +34,23 @@ func NotSent(err error) bool {
 }
 
 const (
-	suspicious   = 3                         // failures in a row that make a breaker ask Redis itself
+	suspicious   = 3                         // consecutive failures that trigger a probe
 	probePause   = 150 * time.Millisecond    // between two probes
-	probeTimeout = dialTimeout + readTimeout // of one: a connection, its handshake and PING
+	probeTimeout = dialTimeout + readTimeout // of one probe: connection, handshake and PING
 )
 
-// A breaker spares callers the time-outs of a Redis node that does not answer:
-// the circuit breaker of M. Nygard's "Release It!", one for each node.
+// A breaker protects callers from the timeouts of a Redis node that does not answer. It is the
+// circuit breaker of M. Nygard's "Release It!", one per node.
 //
-// Callers raise a suspicion, the breaker finds out. After three commands in a
-// row that got no answer it sends a PING by a connection of its own; it opens if
-// that gets no answer either, and closes as soon as one does. So no live request
-// is the trial that closes it (the half-open state of the book), and what is no
-// fault of Redis does not open it: a caller's own short deadline, which cannot be
-// told from a time-out, or connections that went stale.
+// Callers report failures, and the breaker probes the node. After three consecutive commands
+// without a reply, it sends a PING on its own connection. It opens if the PING gets no reply, and
+// closes at the next PING that does. So no live request is the trial that closes it (the half-open
+// state of the book). Failures that are not Redis's fault do not open it: a caller's short
+// deadline, which looks like a timeout, or stale connections.
 //
-// It is a hook of the node's client and not its Options.Limiter: FailoverOptions
-// has none, and the pipelines of a cluster take what a Limiter says for a lost
-// connection, and try three times more with pauses between.
+// It is a hook of the node's client, not its Options.Limiter: FailoverOptions has none, and the
+// pipelines of a cluster treat a Limiter's error as a lost connection and retry three times with
+// pauses.
 //
 // All methods are safe for concurrent use.
 type breaker struct {
@@ -59,31 +58,31 @@ type breaker struct {
 	role    string
 	m       *RedisMetrics
 	log     *slog.Logger
-	options redis.Options // of the client that probes
-	client  *redis.Client // the node's, by a clone that has no hooks
+	options redis.Options // of the probing client
+	client  *redis.Client // the node's client, cloned without hooks
 
-	failures atomic.Int32          // in a row
-	watched  atomic.Bool           // watch runs
+	failures atomic.Int32          // consecutive
+	watched  atomic.Bool           // watch is running
 	refusal  atomic.Pointer[error] // nil while closed
 }
 
-// newBreaker returns a closed breaker for the node of client, which must have no
-// hooks yet. The caller adds it to client as a hook.
+// newBreaker returns a closed breaker for the node of client, which must have no hooks yet. The
+// caller adds it to client as a hook.
 func newBreaker(client *redis.Client, role string, m *RedisMetrics, log *slog.Logger) *breaker {
 	o := *client.Options()
 	o.MaxRetries, o.PipelinePoolSize, o.MinIdleConns = noRetry, -1, 0
-	o.OnConnect = nil // it asks whether the server answers, not whether it may be used
-	// One connection is used, but after as many failures to connect as the pool has
-	// places, the library would go on trying by itself, for a second after the end.
+	o.OnConnect = nil // a probe checks whether the server answers, not whether it may be used
+	// A probe uses one connection. But after PoolSize failed dials, go-redis would continue dialing
+	// in the background, for a second after Close.
 	o.PoolSize = 2
 	o.DisableIdentity = true
 	return &breaker{name: o.Addr, role: role, m: m, log: log, options: o, client: client.WithTimeout(readTimeout)}
 }
 
-// DialHook is for go-redis.
+// DialHook implements [redis.Hook].
 func (b *breaker) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is for go-redis.
+// ProcessHook implements [redis.Hook].
 func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if refusal := b.refusal.Load(); refusal != nil {
@@ -91,33 +90,33 @@ func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return *refusal
 		}
 		err := next(ctx, cmd)
-		b.report(err) //nolint:contextcheck // what it starts belongs to no request
+		b.report(err) //nolint:contextcheck // it starts background work
 		return err
 	}
 }
 
-// ProcessPipelineHook is for go-redis.
+// ProcessPipelineHook implements [redis.Hook].
 func (b *breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if refusal := b.refusal.Load(); refusal != nil {
 			for _, cmd := range cmds {
-				if cmd.Err() == nil { // else a cluster client tries again what this node may have done
+				if cmd.Err() == nil { // otherwise a cluster client retries commands that this node may have run
 					cmd.SetErr(*refusal)
 				}
 			}
 			return *refusal
 		}
 		err := next(ctx, cmds)
-		b.report(err) //nolint:contextcheck // what it starts belongs to no request
+		b.report(err) //nolint:contextcheck // it starts background work
 		return err
 	}
 }
 
-// report counts how a round trip ended.
+// report records the result of a round trip.
 func (b *breaker) report(err error) {
 	switch outcomeOf(err) {
 	case answered:
-		if b.failures.Load() != 0 { // seldom: the counter's cache line stays shared
+		if b.failures.Load() != 0 { // rare, so the counter's cache line stays shared
 			b.failures.Store(0)
 		}
 	case failed:
@@ -128,7 +127,7 @@ func (b *breaker) report(err error) {
 	}
 }
 
-// An outcome is what the end of a round trip says about the node.
+// An outcome is the evidence of a round trip about its node.
 type outcome int
 
 const (
@@ -144,7 +143,7 @@ func outcomeOf(err error) outcome {
 	if _, reply := errors.AsType[redis.Error](err); reply { // redis.Nil too
 		return answered
 	}
-	// The caller went away, or nothing was sent.
+	// The caller gave up, or nothing was sent.
 	for _, silent := range []error{context.Canceled, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrClosed} {
 		if errors.Is(err, silent) {
 			return unknown
@@ -156,17 +155,17 @@ func outcomeOf(err error) outcome {
 	return failed
 }
 
-// watch asks the node itself, and cuts it off until it answers.
+// watch probes the node and keeps the breaker open until it answers.
 //
-// It runs only then. Nobody waits for its end, because go-redis tells nobody that
-// a client was closed (a cluster closes those of nodes that left, too): watch
-// asks, and ends half a second later at most.
+// It runs only in that case. No caller waits for its end, because go-redis does not report that a
+// client was closed, and a cluster also closes clients of removed nodes. watch polls for that and
+// ends at most half a second later.
 func (b *breaker) watch() {
 	defer b.watched.Store(false)
-	defer b.failures.Store(0) // first: the next suspicion needs new failures
+	defer b.failures.Store(0) // first: the next probe needs new failures
 	err := b.probe()
 	if err == nil {
-		time.Sleep(probePause) // unfounded suspicions may come by the thousand
+		time.Sleep(probePause) // there may be thousands of false alarms
 		return
 	}
 	if b.clientClosed() {
@@ -180,18 +179,18 @@ func (b *breaker) watch() {
 			return
 		}
 		if b.probe() == nil {
-			b.log.Info("Redis answers again", "role", b.role, "node", b.name, "after", time.Since(since))
+			b.log.Info("Redis circuit breaker closed", "role", b.role, "node", b.name, "after", time.Since(since))
 			return
 		}
 	}
 }
 
 func (b *breaker) open(err error) (since time.Time) {
-	refusal := fmt.Errorf("%w: %s: %s", ErrBreakerOpen, b.name, err.Error()) // not err itself: go-redis would try again
+	refusal := fmt.Errorf("%w: %s: %s", ErrBreakerOpen, b.name, err.Error()) // not err itself: go-redis would retry
 	b.refusal.Store(&refusal)
 	b.m.open.WithLabelValues(b.role).Inc()
 	b.m.opened.WithLabelValues(b.role).Inc()
-	b.log.Warn("Redis does not answer and is cut off", "role", b.role, "node", b.name, "err", err)
+	b.log.Warn("Redis circuit breaker opened", "role", b.role, "node", b.name, "err", err)
 	return time.Now()
 }
 
@@ -200,8 +199,8 @@ func (b *breaker) shut() {
 	b.m.open.WithLabelValues(b.role).Dec()
 }
 
-// probe returns nil if the node answers on a new connection, be it with an error
-// (it is loading, it wants another password).
+// probe returns nil if the node answers on a new connection, even with an error: it is loading, or
+// wants another password.
 func (b *breaker) probe() error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -215,8 +214,8 @@ func (b *breaker) probe() error {
 	return err
 }
 
-// clientClosed reports whether the client that the breaker guards was closed. A
-// pool looks at that before the context, so nothing is sent.
+// clientClosed reports whether the protected client was closed. A pool checks that before the
+// context, so the PING is not sent.
 func (b *breaker) clientClosed() bool {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

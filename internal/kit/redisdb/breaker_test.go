@@ -218,8 +218,8 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 					t.Errorf("after it closed: %v", err)
 				}
 				text := map[lineState]string{silent: "i/o timeout", refusing: "dial tcp: connection refused", lost: "context deadline exceeded"}[tt.fails]
-				want := `level=WARN msg="Redis does not answer and is cut off" role=state node=host:6379 err="` + text + `"` + "\n" +
-					`level=INFO msg="Redis answers again" role=state node=host:6379` + "\n"
+				want := `level=WARN msg="Redis circuit breaker opened" role=state node=host:6379 err="` + text + `"` + "\n" +
+					`level=INFO msg="Redis circuit breaker closed" role=state node=host:6379` + "\n"
 				if d := cmp.Diff(want, logs.String()); d != "" {
 					t.Errorf("the log (-want +got)\n%s", d)
 				}

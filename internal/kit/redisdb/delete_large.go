@@ -8,27 +8,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sweepStep is how many members go at once: some 50 µs of the server's one thread.
+// sweepStep is the number of members deleted per command: about 50 µs of the server's thread.
 const sweepStep = 100
 
-// DeleteLarge deletes a key of any size. A hash, set, sorted set or list of more than
-// a hundred members loses a hundred at a time, so that no other client waits for
-// longer than that takes; what is smaller, of another type or left in the end
-// goes by UNLINK.
+// DeleteLarge deletes a key of any size. It deletes a hash, set, sorted set or list of more than a
+// hundred members in steps of a hundred, so that other clients wait only for one step. It deletes
+// smaller keys, other types and the rest by UNLINK.
 //
-// For everybody else the key is gone at once, as after DEL: it is renamed first,
-// to its name and ":sweep" in the same slot. What others write under the name
-// from then on is a new key, and stays. Any number of sweeps of one key may run
-// at once. One that ended early, by ctx or an error, leaves the renamed rest, with
-// what TTL the key had; the next Sweep of the same key removes it. No key is no error.
+// For other clients, the key disappears at once, as after DEL: it is first renamed to its name and
+// ":sweep" in the same slot. Later writes to the name create a new key, which stays. Several calls
+// for one key may run in parallel. A call that ends early, by ctx or an error, leaves the renamed
+// key with its TTL; the next DeleteLarge of the same key removes it. A missing key is no error.
 //
-// ctx bounds the whole, the client's own time limits each step. On a cluster, a
-// key with braces that are no hash tag cannot be renamed within its slot, which
-// is an error.
+// ctx limits the whole call; the client's timeout limits each step. On a cluster, it returns an
+// error for a key with braces that are no hash tag: that key cannot be renamed within its slot.
 func DeleteLarge(ctx context.Context, rdb redis.Cmdable, key string) error {
 	rest := restOf(key)
 	if err := drain(ctx, rdb, rest); err != nil {
-		return fmt.Errorf("sweep what an earlier sweep left of a key: %w", err)
+		return fmt.Errorf("finish an earlier deletion: %w", err)
 	}
 	keys, err := MeasureKeys(ctx, rdb, key)
 	if err != nil || len(keys) == 0 {
@@ -37,18 +34,18 @@ func DeleteLarge(ctx context.Context, rdb redis.Cmdable, key string) error {
 	if !sweepable(keys[0]) {
 		return unlink(ctx, rdb, key)
 	}
-	// It refuses if another sweep has just moved the key there: then that sweep
-	// and this one drain it together.
+	// RENAMENX fails if a concurrent call has just moved the key there. Then both drain it
+	// together.
 	if err := rdb.RenameNX(ctx, key, rest).Err(); err != nil && !redis.HasErrorPrefix(err, "no such key") {
-		return fmt.Errorf("put a key aside to sweep it: %w", err)
+		return fmt.Errorf("rename key before deletion: %w", err)
 	}
 	if err := drain(ctx, rdb, rest); err != nil {
-		return fmt.Errorf("sweep a key: %w", err)
+		return fmt.Errorf("delete large key: %w", err)
 	}
 	return nil
 }
 
-// restOf names what is being swept. It lies in the slot of key.
+// restOf returns the name of a key during deletion. It is in the slot of key.
 func restOf(key string) string {
 	if tag := hashTag.FindString(key); len(tag) > len("{}") {
 		return key + ":sweep"
@@ -56,7 +53,7 @@ func restOf(key string) string {
 	return "{" + key + "}:sweep"
 }
 
-// sweepable reports whether a key is worth several steps.
+// sweepable reports whether a key is deleted in steps.
 func sweepable(k Key) bool {
 	switch k.Type {
 	case "hash", "set", "zset", "list":
@@ -67,12 +64,12 @@ func sweepable(k Key) bool {
 
 func unlink(ctx context.Context, rdb redis.Cmdable, key string) error {
 	if err := rdb.Unlink(ctx, key).Err(); err != nil {
-		return fmt.Errorf("unlink a key: %w", err)
+		return fmt.Errorf("unlink key: %w", err)
 	}
 	return nil
 }
 
-// drain empties a key that nobody adds to.
+// drain deletes a key to which no client adds members.
 func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
 	keys, err := MeasureKeys(ctx, rdb, key)
 	if err != nil || len(keys) == 0 {
@@ -81,7 +78,7 @@ func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
 	if sweepable(keys[0]) {
 		switch keys[0].Type {
 		case "hash":
-			// HSCAN has values too; one without (NOVALUES) came with Redis 7.4.
+			// HSCAN returns values too; NOVALUES requires Redis 7.4.
 			err = scanAway(2, func(cursor uint64) *redis.ScanCmd { return rdb.HScan(ctx, key, cursor, "", sweepStep) },
 				func(fields []string) error { return rdb.HDel(ctx, key, fields...).Err() })
 		case "set":
@@ -99,7 +96,7 @@ func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
 	return unlink(ctx, rdb, key)
 }
 
-// inSteps calls remove as often as it takes for so many members.
+// inSteps calls remove once per sweepStep of members.
 func inSteps(members int64, remove func() error) error {
 	for range members / sweepStep {
 		if err := remove(); err != nil {
@@ -109,9 +106,8 @@ func inSteps(members int64, remove func() error) error {
 	return nil
 }
 
-// scanAway walks once over a collection and removes what it sees. every is how
-// many items of a scan belong to one member, whose name is the first of them. A
-// scan may bring more than it was asked for.
+// scanAway scans a collection and removes the members found. every is the number of scan items per
+// member; the first of them is the name. A scan may return more items than requested.
 func scanAway(every int, scan func(cursor uint64) *redis.ScanCmd, remove func(members []string) error) error {
 	for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
 		var items, names []string

@@ -17,35 +17,35 @@ import (
 )
 
 const (
-	scanStep  = 100      // keys of one SCAN, and of one pipeline that measures them
+	scanStep  = 100      // keys per SCAN and per measuring pipeline
 	peekBytes = 64 << 10 // of a string that Peek reads
-	atMost    = 10_000   // patterns that are told apart: a flaw in the names must not cost the memory
+	atMost    = 10_000   // maximum number of patterns, in case of irregular names
 )
 
-// NoTTL is the TTL of a key that does not expire, as go-redis has it.
+// NoTTL is the TTL of a key that does not expire, as in go-redis.
 const NoTTL time.Duration = -1
 
-// A Key is what one look at a key showed.
+// A Key holds the properties of a key at one time.
 type Key struct {
 	Name    string
 	Type    string        // string, hash, list, set, zset, stream
-	Bytes   int64         // in memory, as MEMORY USAGE estimates it; 0 where the server cannot tell
-	Members int64         // of a collection; of a string its length in bytes
-	TTL     time.Duration // what is left of its life, or NoTTL
+	Bytes   int64         // memory, estimated by MEMORY USAGE; 0 if unknown
+	Members int64         // of a collection; for a string, its length in bytes
+	TTL     time.Duration // remaining time to live, or NoTTL
 }
 
-// A KeyScan is a walk over all keys of a Redis.
+// A KeyScan iterates over all keys of a Redis.
 type KeyScan struct {
-	Prefix string         // only keys that begin with it are measured
-	Rate   int            // keys looked at a second, with this prefix or another; 0 is no limit
-	Seen   func(keys int) // told after every step how many were looked at so far; may be nil
+	Prefix string         // measures only keys with this prefix
+	Rate   int            // keys per second, with any prefix; 0 is no limit
+	Seen   func(keys int) // receives the number of scanned keys after each step; may be nil
 }
 
-// All walks over the keys, with SCAN over one node of a cluster after the other, and
-// measures a hundred of them in two round trips, so no command takes long. A key that is
-// there all the time is seen; one that comes, goes or changes its type meanwhile may be
-// left out, and one may be seen twice while Redis resizes its table or a cluster moves its
-// slots. An error, that ctx ended among them, is the last that it yields, with no key.
+// All scans the keys, on a cluster node by node, and measures a hundred of them in two round trips.
+// So no command takes long. It returns each key that exists during the whole scan. It may omit a
+// key that is created, deleted or changes its type meanwhile. It may return a key twice while Redis
+// resizes its table or a cluster moves slots. If an error occurs, also the end of ctx, All yields
+// it last, with a zero Key.
 func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, error] {
 	return func(yield func(Key, error) bool) {
 		nodes, err := masters(ctx, rdb)
@@ -85,7 +85,7 @@ func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, erro
 	}
 }
 
-// step measures those of some keys that are asked for, when the rate allows it.
+// step measures the keys with the prefix, limited by the rate.
 func (s KeyScan) step(ctx context.Context, rdb redis.Cmdable, limit *rate.Limiter, names []string) ([]Key, error) {
 	if err := limit.WaitN(ctx, len(names)); err != nil {
 		return nil, fmt.Errorf("scan Redis: %w", err)
@@ -104,7 +104,7 @@ func (s KeyScan) Each(ctx context.Context, rdb redis.Cmdable, do func(Key)) erro
 	return nil
 }
 
-// masters are the nodes that hold keys.
+// masters returns the nodes that hold keys.
 func masters(ctx context.Context, rdb redis.Cmdable) ([]redis.Cmdable, error) {
 	cluster, ok := rdb.(*redis.ClusterClient)
 	if !ok {
@@ -121,8 +121,8 @@ func masters(ctx context.Context, rdb redis.Cmdable) ([]redis.Cmdable, error) {
 	return nodes, err
 }
 
-// MeasureKeys looks at some keys, in two round trips. Those that are not there, or
-// change their type meanwhile, are left out.
+// MeasureKeys measures keys in two round trips. It omits keys that are missing or change their type
+// meanwhile.
 func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -133,7 +133,7 @@ func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key
 		bytes *redis.IntCmd
 	}
 	looks := make([]look, len(names))
-	// The first error of a pipeline is that of some command: each is asked for its own.
+	// Pipelined returns the first error only: each command has its own.
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
 			looks[i] = look{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
@@ -152,8 +152,8 @@ func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key
 	return count(ctx, rdb, keys)
 }
 
-// unanswered is the error of a command that the server did not answer. What it
-// answered with an error of its own, such as WRONGTYPE, is not that.
+// unanswered returns the error of a command without a reply. It returns nil for an error reply such
+// as WRONGTYPE.
 func unanswered(c redis.Cmder) error {
 	if _, answered := errors.AsType[redis.Error](c.Err()); answered {
 		return nil
@@ -161,7 +161,7 @@ func unanswered(c redis.Cmder) error {
 	return c.Err()
 }
 
-// count fills in how many members the keys have.
+// count sets the number of members of the keys.
 func count(ctx context.Context, rdb redis.Cmdable, keys []Key) ([]Key, error) {
 	sizes := make([]*redis.IntCmd, len(keys))
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -186,7 +186,7 @@ func count(ctx context.Context, rdb redis.Cmdable, keys []Key) ([]Key, error) {
 	return measured, nil
 }
 
-// cardinality asks for the members of a key; nil for a type of a module.
+// cardinality requests the number of members of a key. It returns nil for a type of a module.
 func cardinality(ctx context.Context, rdb redis.Cmdable, k Key) *redis.IntCmd {
 	switch k.Type {
 	case "string":
@@ -205,27 +205,25 @@ func cardinality(ctx context.Context, rdb redis.Cmdable, k Key) *redis.IntCmd {
 	return nil
 }
 
-// KeyCount is how many keys a Redis holds, all its nodes together.
+// KeyCount returns the number of keys of a Redis, the sum of all nodes.
 func KeyCount(ctx context.Context, rdb redis.Cmdable) (int64, error) {
 	n, err := rdb.DBSize(ctx).Result()
 	if err != nil {
-		return 0, fmt.Errorf("count the keys of Redis: %w", err)
+		return 0, fmt.Errorf("count Redis keys: %w", err)
 	}
 	return n, nil
 }
 
-// A Member is one member of a collection: a field and its value, a member and
-// its score, an entry and its fields. Items of a list and a string have no name,
-// members of a set no value.
+// A Member is one member of a collection: a field and its value, a member and its score, an entry
+// and its fields. List items and strings have no name, set members no value.
 type Member struct{ Name, Value string }
 
-// Peek reads the first n members of a key, or about as many as that where the
-// type has no order, and at most 64 KB of a string. It returns nothing for a
-// type of a module.
+// Peek reads the first n members of a key, or about n where the type has no order. It reads at most
+// 64 KiB of a string. It returns nothing for a type of a module.
 func Peek(ctx context.Context, rdb redis.Cmdable, k Key, n int) ([]Member, error) {
 	members, err := peek(ctx, rdb, k, int64(n))
 	if err != nil {
-		return nil, fmt.Errorf("read a %s: %w", k.Type, err)
+		return nil, fmt.Errorf("read %s: %w", k.Type, err)
 	}
 	return members, nil
 }
@@ -269,7 +267,7 @@ func peek(ctx context.Context, rdb redis.Cmdable, k Key, n int64) (members []Mem
 	return nil, nil
 }
 
-// firstOf scans until it has n items or all.
+// firstOf scans until it has n items or all items.
 func firstOf(n int, scan func(cursor uint64) *redis.ScanCmd) (items []string, err error) {
 	for cursor, begun := uint64(0), false; (!begun || cursor != 0) && len(items) < n; begun = true {
 		var more []string
@@ -281,25 +279,25 @@ func firstOf(n int, scan func(cursor uint64) *redis.ScanCmd) (items []string, er
 	return items[:min(n, len(items))], nil
 }
 
-// A KeyPattern is all keys that differ in ids alone.
+// A KeyPattern sums up the keys that differ only in ids.
 type KeyPattern struct {
 	Name       string // see [PatternOf]
 	Type       string
 	Keys       int64
-	Bytes      int64  // of all
-	MaxBytes   int64  // of one
-	MaxMembers int64  // of one; for strings the longest, in bytes
-	NoTTL      int64  // keys that do not expire
-	Example    string // the key with the most bytes
+	Bytes      int64  // sum
+	MaxBytes   int64  // of the largest key
+	MaxMembers int64  // of the largest key; for strings the length in bytes
+	NoTTL      int64  // number of keys that do not expire
+	Example    string // largest key
 }
 
-// KeyPatterns sums keys up by pattern and type. The zero value is ready. It is
-// for one goroutine at a time.
+// KeyPatterns sums up keys by pattern and type. The zero value is ready. It is not safe for
+// concurrent use.
 type KeyPatterns struct {
 	all map[[2]string]*KeyPattern
 }
 
-// Add counts one more key.
+// Add counts a key.
 func (p *KeyPatterns) Add(k Key) {
 	name := [2]string{PatternOf(k.Name), k.Type}
 	if len(p.all) >= atMost && p.all[name] == nil {
@@ -324,7 +322,7 @@ func (p *KeyPatterns) Add(k Key) {
 	}
 }
 
-// All returns the patterns, those with the most bytes first.
+// All returns the patterns in descending order of bytes.
 func (p *KeyPatterns) All() []KeyPattern {
 	var list []KeyPattern
 	for _, sum := range p.all {
@@ -338,13 +336,12 @@ func (p *KeyPatterns) All() []KeyPattern {
 
 var (
 	hashTag   = regexp.MustCompile(`\{[^{}]*\}`)
-	plainWord = regexp.MustCompile(`^[A-Za-z][a-z_-]{0,23}$`) // what is longer is a hash
+	plainWord = regexp.MustCompile(`^[A-Za-z][a-z_-]{0,23}$`) // longer words are hashes
 )
 
-// PatternOf is a key with placeholders for what differs between keys of one
-// kind: what stands in braces, and of what stands between colons everything but
-// words, such as numbers, days, hashes and cells. The first part, the prefix, stays.
-// td:cache:shop:{42}:l becomes td:cache:shop:{*}:l.
+// PatternOf returns a key with placeholders for the parts that vary between keys of one kind: text
+// in braces, and parts between colons that are no words, such as numbers, days, hashes and cells.
+// The first part, the prefix, stays. td:cache:shop:{42}:l becomes td:cache:shop:{*}:l.
 func PatternOf(key string) string {
 	parts := strings.Split(hashTag.ReplaceAllString(key, "{*}"), ":")
 	for i, part := range parts {

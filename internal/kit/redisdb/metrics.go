@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// roundTripBuckets of call times in seconds: from a local Redis to a hung server.
-var roundTripBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // a constant that Go cannot say
+// roundTripBuckets are the histogram bounds of round trips in seconds, from a local Redis to a hung
+// server.
+var roundTripBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // never modified
 
-// RedisMetrics counts and times Redis commands and shows the pools.
+// RedisMetrics counts and times Redis commands and exports pool statistics.
 type RedisMetrics struct {
 	reg      prometheus.Registerer
 	seconds  *prometheus.HistogramVec
@@ -32,26 +33,26 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 			Name: "tandian_redis_round_trip_seconds", Help: "Time of Redis round trips; a pipeline is one.", Buckets: roundTripBuckets,
 		}, []string{"role"}),
 		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_redis_commands_total", Help: "Redis commands, those in pipelines too.",
+			Name: "tandian_redis_commands_total", Help: "Redis commands, including those in pipelines.",
 		}, []string{"role", "command"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_redis_errors_total", Help: "Redis round trips that failed.",
+			Name: "tandian_redis_errors_total", Help: "Failed Redis round trips.",
 		}, []string{"role"}),
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tandian_redis_breaker_open", Help: "Redis nodes that are cut off now, because they do not answer or refuse writes.",
+			Name: "tandian_redis_breaker_open", Help: "Redis nodes with an open breaker, because they do not answer or refuse writes.",
 		}, []string{"role"}),
 		opened: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_redis_breaker_opened_total", Help: "Times that a Redis node was cut off.",
+			Name: "tandian_redis_breaker_opened_total", Help: "Opened Redis breakers.",
 		}, []string{"role"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_redis_breaker_refused_total", Help: "Redis commands that were not sent, because their node was cut off.",
+			Name: "tandian_redis_breaker_refused_total", Help: "Redis commands rejected by an open breaker.",
 		}, []string{"role"}),
 	}
 	reg.MustRegister(m.seconds, m.commands, m.errors, m.open, m.opened, m.refused)
 	return m
 }
 
-// watch observes a client's commands and its pool.
+// watch adds a client's commands and pool to the metrics.
 func (m *RedisMetrics) watch(role string, client redis.UniversalClient) {
 	m.seconds.WithLabelValues(role)
 	m.errors.WithLabelValues(role)
@@ -67,13 +68,13 @@ func (m *RedisMetrics) watch(role string, client redis.UniversalClient) {
 		))
 	}
 	stat("connections", "Open connections.", func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
-	stat("idle_connections", "Open connections that nobody uses.", func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
-	stat("waits", "Times that a caller waited for a connection, since the start.", func(s *redis.PoolStats) float64 { return float64(s.WaitCount) })
-	stat("wait_seconds", "Time that callers waited for a connection, since the start.", func(s *redis.PoolStats) float64 { return time.Duration(s.WaitDurationNs).Seconds() })
-	stat("timeouts", "Times that a caller got no connection in time, since the start.", func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
+	stat("idle_connections", "Idle connections.", func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
+	stat("waits", "Waits for a connection since the start.", func(s *redis.PoolStats) float64 { return float64(s.WaitCount) })
+	stat("wait_seconds", "Time spent waiting for a connection since the start.", func(s *redis.PoolStats) float64 { return time.Duration(s.WaitDurationNs).Seconds() })
+	stat("timeouts", "Timeouts of waits for a connection since the start.", func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
 }
 
-// hook is how go-redis lets us observe: one for each client.
+// A hook observes the commands of one client.
 type hook struct {
 	m    *RedisMetrics
 	role string
@@ -101,8 +102,8 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// observe counts and times a round trip. It returns err if that failed. Commands
-// that a breaker refused are counted as such alone: nothing was sent.
+// observe counts and times a round trip. It returns err if the round trip failed. Commands rejected
+// by a breaker count only as such: nothing was sent.
 func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) error {
 	sent := 0
 	for _, cmd := range cmds {
@@ -117,7 +118,7 @@ func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) error {
 		return err
 	}
 	h.m.seconds.WithLabelValues(h.role).Observe(time.Since(begin).Seconds())
-	// An answer, even a refusal, is no failure of the round trip.
+	// An error reply is no failure of the round trip.
 	if _, answered := errors.AsType[redis.Error](err); err == nil || answered {
 		return nil
 	}

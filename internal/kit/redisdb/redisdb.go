@@ -22,8 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/connect"
 )
 
-// RedisConfig says which Redis to use and how. The zero value of each number
-// is a good setting.
+// RedisConfig configures [OpenRedis]. The zero value of each number is a good production setting.
 type RedisConfig struct {
 	// URL is one of
 	//
@@ -32,43 +31,43 @@ type RedisConfig struct {
 	//	redis+cluster://host:6379?addr=host2:6379
 	URL         string
 	Role        string        // "state", "cache" or "sale": a label of the metrics
-	PoolSize    int           // connections at most, on each node; default 32
-	MinIdle     int           // connections kept open; 0 for none
-	PoolTimeout time.Duration // longest wait for a free connection; default 250 ms
-	Timeout     time.Duration // longest wait for an answer; default 200 ms. Operators' tools have more patience
-	// Retries is how often a command is sent again whose answer was lost: only for a
-	// client all of whose commands may be repeated. A cluster does so by itself.
+	PoolSize    int           // maximum number of connections per node; default 32
+	MinIdle     int           // minimum number of idle connections; default 0
+	PoolTimeout time.Duration // maximum wait for a free connection; default 250 ms
+	Timeout     time.Duration // maximum wait for a reply; default 200 ms. Operators' tools set more
+	// Retries is the number of retries of a command whose reply was lost. Set it only if all
+	// commands of the client may be repeated. A cluster client retries by itself.
 	Retries int
-	// OnConnect may refuse a new connection, by an error whose method Unsent() bool
-	// says that nothing was sent: that is no failure of Redis, and opens no breaker.
+	// OnConnect may reject a new connection. If its error has a method Unsent() bool that returns
+	// true, the rejection is no failure of Redis and opens no breaker.
 	OnConnect func(ctx context.Context, conn *redis.Conn) error
-	// Gate, if any, keeps the client from a Redis that does not take writes.
+	// Gate rejects commands while Redis takes no writes. May be nil.
 	Gate *WriteGate
-	// AutoPipeline sends the commands of many callers in one pipeline: see autopipeline.go.
+	// AutoPipeline merges the commands of many callers into pipelines.
 	AutoPipeline bool
-	TLS          RedisTLS // files of connections to a rediss:// URL
-	// Dial replaces the network: the embedded Redis answers in the process.
+	TLS          RedisTLS // files for a rediss:// URL
+	// Dial replaces the network, for the embedded Redis.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
+	Log  *slog.Logger // logs when a breaker opens and closes; nil discards
 }
 
-// Time limits of one Redis call. The library's own would ignore a request's
-// deadline and let a refused connection cost 1.7 s a command.
+// Time limits of one Redis call. go-redis's defaults would ignore a request's deadline and spend
+// 1.7 s per command on refused connections.
 const (
 	dialTimeout = 300 * time.Millisecond
 	readTimeout = 200 * time.Millisecond
-	stateReload = time.Second // a dead cluster master costs this, not a minute
-	noRetry     = -1          // 0 would mean the library's three
+	stateReload = time.Second // limits the outage after a cluster master fails; go-redis's default is a minute
+	noRetry     = -1          // 0 would mean go-redis's default, 3
 	onlyOneTry  = 1
 	resp3       = 3
 )
 
-// OpenRedis prepares a client. It does not connect yet.
+// OpenRedis creates a client. It does not connect.
 //
-// When three commands in a row and then a PING got no answer from a node, its
-// commands fail at once with [ErrBreakerOpen], until it answers a PING again: it is
-// asked every 150 ms. A pool in which every connection had been refused needs up
-// to a second more, in which commands fail at once too.
+// If a node replies to none of three consecutive commands and a PING, its commands fail at once
+// with [ErrBreakerOpen]. A probe every 150 ms closes the breaker when the node answers a PING. A
+// pool whose connections were all refused may take up to a second longer, in which commands also
+// fail at once.
 func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) {
 	client, err := newClient(cfg)
 	if err != nil {
@@ -78,11 +77,11 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 		return newBreaker(node, cfg.Role, m, cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)))
 	}
 	switch c := client.(type) {
-	case *redis.Client: // Sentinel's too: the probe asks it for the master, as every new connection does
+	case *redis.Client: // also Sentinel's: a probe asks it for the master, like every new connection
 		b := guard(c)
 		m.watch(cfg.Role, client)
 		addGate(c, cfg.Gate)
-		c.AddHook(b) // behind the metrics, which count what it refuses
+		c.AddHook(b) // after the metrics, which count rejected commands
 		if cfg.AutoPipeline {
 			bindAutoPipeline(c, cmp.Or(cfg.Timeout, readTimeout))
 		}
@@ -105,9 +104,9 @@ func addGate(client redis.UniversalClient, g *WriteGate) {
 	}
 }
 
-// SilenceRedisLog keeps go-redis from writing to stderr by itself: each of its failures is
-// also an error that we return, log with its request and count. It changes the
-// library for the whole process; only main calls it, before anything else.
+// SilenceRedisLog stops go-redis from writing to stderr. Each of its failures is also an error that
+// the server returns, logs with its request and counts. It changes the library for the whole
+// process: only main calls it, before anything else.
 func SilenceRedisLog() { redis.SetLogger(hushed{}) }
 
 type hushed struct{}
@@ -117,7 +116,7 @@ func (hushed) Printf(context.Context, string, ...any) {}
 func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o, topology, err := parseRedisURL(cfg.URL)
 	if err != nil {
-		return nil, fmt.Errorf("%s Redis URL: %w", cfg.Role, err)
+		return nil, fmt.Errorf("parse %s Redis URL: %w", cfg.Role, err)
 	}
 	o.Protocol = resp3
 	o.ClientName = "tandian-" + cfg.Role
@@ -127,14 +126,14 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.MaxRetries = cmp.Or(cfg.Retries, noRetry)
 	o.OnConnect = cfg.OnConnect
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
-	o.PipelinePoolSize = -1 // pipelines in the same pool: its size and its metrics are then the whole truth
+	o.PipelinePoolSize = -1 // one pool, also for pipelines, so that its size and metrics are complete
 	o.MinIdleConns = cfg.MinIdle
 	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.DisableIdentity = true // its name says who it is; Redis 7.0 has no CLIENT SETINFO
+	o.DisableIdentity = true // the client name identifies it; Redis 7.0 has no CLIENT SETINFO
 	if o.Dialer = cfg.Dial; o.Dialer == nil && o.TLSConfig != nil {
 		if o.Dialer, err = cfg.TLS.dialer(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))); err != nil {
-			return nil, fmt.Errorf("TLS to the %s Redis: %w", cfg.Role, err)
+			return nil, fmt.Errorf("configure TLS to the %s Redis: %w", cfg.Role, err)
 		}
 	}
 	switch topology {
@@ -149,9 +148,9 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	return redis.NewClient(o.Simple()), nil
 }
 
-// exceptSentinels asks only about servers that hold data. go-redis asks about its
-// connections to Sentinels too, and takes one that is refused for one that is away. What a
-// server is it says in answer to HELLO, which every user may send.
+// exceptSentinels calls onConnect only for data servers. go-redis also calls it for connections to
+// Sentinels, and treats a rejected Sentinel as unavailable. The reply to HELLO, which every user
+// may send, has the server's mode.
 func exceptSentinels(onConnect func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	if onConnect == nil {
 		return nil
@@ -159,7 +158,7 @@ func exceptSentinels(onConnect func(context.Context, *redis.Conn) error) func(co
 	return func(ctx context.Context, conn *redis.Conn) error {
 		hello, err := conn.Hello(ctx, resp3, "", "", "").Result()
 		if err != nil {
-			return fmt.Errorf("ask Redis what it is: %w", err)
+			return fmt.Errorf("read mode of Redis: %w", err)
 		}
 		if hello["mode"] == "sentinel" {
 			return nil
@@ -168,14 +167,14 @@ func exceptSentinels(onConnect func(context.Context, *redis.Conn) error) func(co
 	}
 }
 
-// CheckRedisURL says what is wrong with a URL, without its secrets.
+// CheckRedisURL returns an error without secrets if raw is not a valid Redis URL.
 func CheckRedisURL(raw string) error {
 	_, _, err := parseRedisURL(raw)
 	return err
 }
 
-// parseRedisURL reads addresses, credentials, database number and TLS; the
-// other options of the URL are not ours to take.
+// parseRedisURL reads addresses, credentials, database number and TLS from a URL. It ignores other
+// options.
 func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -183,7 +182,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	}
 	base, topology, _ := strings.Cut(scheme, "+")
 	raw = base + "://" + rest
-	if strings.Contains(rest, "#") { // what follows would be ignored
+	if strings.Contains(rest, "#") { // the rest would be ignored
 		return nil, "", errors.New("it cannot be read; " + connect.EscapeHint)
 	}
 	switch {
@@ -201,7 +200,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 			return nil, "", redisURLError(raw, redis.ParseFailoverURL)
 		}
 		if p.MasterName == "" {
-			return nil, "", errors.New("a Sentinel needs ?master_name=…")
+			return nil, "", errors.New("Sentinel requires ?master_name=…")
 		}
 		return &redis.UniversalOptions{
 			Addrs: p.SentinelAddrs, MasterName: p.MasterName, Username: p.Username, Password: p.Password, DB: p.DB,
@@ -219,9 +218,9 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	return nil, "", errNoRedisURL
 }
 
-var errNoRedisURL = errors.New("it begins with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+var errNoRedisURL = errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
 
-// redisURLError says what go-redis does not accept in a URL; parse is its function.
+// redisURLError returns the error of parse, a function of go-redis, without secrets.
 func redisURLError[T any](raw string, parse func(string) (T, error)) error {
 	u, err := url.Parse(raw)
 	if err != nil || connect.SplitsPassword(u) {

@@ -67,11 +67,11 @@ func TestRedisURLsNameTopologyAndAddresses(t *testing.T) {
 
 func TestAWrongRedisURLIsRefusedWithoutItsPassword(t *testing.T) {
 	tests := []struct{ name, url, want string }{
-		{"empty", "", "begins with redis://"},
-		{"no scheme", "ann:hunter2@host", "begins with redis://"},
-		{"another scheme", "http://ann:hunter2@host", "begins with redis://"},
-		{"another topology", "redis+ring://ann:hunter2@host", "begins with redis://"},
-		{"a cluster by socket", "unix+cluster://ann:hunter2@/sock", "begins with redis://"},
+		{"empty", "", "must begin with redis://"},
+		{"no scheme", "ann:hunter2@host", "must begin with redis://"},
+		{"another scheme", "http://ann:hunter2@host", "must begin with redis://"},
+		{"another topology", "redis+ring://ann:hunter2@host", "must begin with redis://"},
+		{"a cluster by socket", "unix+cluster://ann:hunter2@/sock", "must begin with redis://"},
 		{"a port that is none", "redis://ann:hunter2@host:port", "cannot be read"},
 		{"a database that is none", "redis://ann:hunter2@host/one", "invalid database number"},
 		{"a database that is the password", "redis://ann:hunter2@host/hunter2", "invalid database number"},

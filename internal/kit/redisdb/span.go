@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// commandSpan begins the span of a round trip (OpenTelemetry's "Semantic
-// conventions for Redis"). It keeps the names of commands and the digests of
-// scripts, and no key and no argument.
+// commandSpan starts the span of a round trip (OpenTelemetry's "Semantic conventions for Redis").
+// It records the names of commands and the digests of scripts, but no keys and no arguments.
 //
-// It is not redisotel, which keeps the text of every error and begins a trace
-// for what belongs to no request.
+// It is not redisotel, which records the text of every error and starts traces for work outside
+// requests.
 func commandSpan(ctx context.Context, role string, pipeline bool, cmds ...redis.Cmder) trace.Span {
 	if !observe.IsTraced(ctx) || len(cmds) == 0 {
 		return noop.Span{}
@@ -38,7 +37,7 @@ func commandSpan(ctx context.Context, role string, pipeline bool, cmds ...redis.
 	return observe.CallSpan(ctx, name, append(attrs, semconv.DBOperationName(name))...)
 }
 
-// scriptOf is the digest of the script that a command runs, or "".
+// scriptOf returns the digest of the script that a command runs, or "".
 func scriptOf(cmd redis.Cmder) string {
 	if args := cmd.Args(); cmd.Name() == "evalsha" && len(args) > 1 {
 		digest, _ := args[1].(string)

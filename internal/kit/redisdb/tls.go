@@ -13,21 +13,21 @@ import (
 	"sync/atomic"
 )
 
-// RedisTLS are the files of connections to a rediss:// Redis, as PEM. The zero value
-// trusts what the system trusts and shows no certificate.
+// RedisTLS names the PEM files for connections to a rediss:// Redis. The zero value trusts the
+// system's certificate authorities and sends no client certificate.
 type RedisTLS struct {
-	CA   string // certificates of who may sign that of a server; the system's if empty
-	Cert string // what the server is shown, if it asks who we are; together with Key
+	CA   string // certificate authorities of the servers; default: the system's
+	Cert string // client certificate, if the server requests one; requires Key
 	Key  string
 }
 
-// Check reads the files, and says what is wrong with which of them.
+// Check reads the files and returns an error that names the invalid one.
 func (f RedisTLS) Check() error {
 	_, err := f.config()
 	return err
 }
 
-// errHalfPair is what a certificate is without its key, and the other way about.
+// errHalfPair reports a certificate without a key or a key without a certificate.
 var errHalfPair = errors.New("a client certificate needs both its certificate and its key")
 
 // config reads the files.
@@ -56,11 +56,11 @@ func (f RedisTLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// dialer dials with TLS. The files are read again for every connection, so that renewed
-// ones need no restart; while they cannot be read, or do not fit each other, because
-// somebody is writing them, the last good ones are used. The server's name is that of
-// the address which is dialled: go-redis would expect every node of a cluster, and
-// the master of a Sentinel, to have the name of the first address of the URL.
+// dialer returns a function that dials with TLS. It reads the files for every connection, so that
+// renewed files need no restart. While they are unreadable or do not match, for example because
+// they are being replaced, it uses the last valid ones. It verifies the host name of the dialed
+// address: go-redis would expect every node of a cluster, and the master of a Sentinel, to have the
+// name of the first address in the URL.
 func (f RedisTLS) dialer(log *slog.Logger) (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
 	first, err := f.config()
 	if err != nil {
@@ -71,7 +71,7 @@ func (f RedisTLS) dialer(log *slog.Logger) (func(ctx context.Context, network, a
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := f.config()
 		if err != nil {
-			log.WarnContext(ctx, "the files of TLS to Redis cannot be read again; the last good ones are used", "err", err)
+			log.WarnContext(ctx, "cannot reload Redis TLS files", "err", err, "hint", "connections use the last valid files")
 			c = good.Load()
 		}
 		good.Store(c)
@@ -81,7 +81,7 @@ func (f RedisTLS) dialer(log *slog.Logger) (func(ctx context.Context, network, a
 	}, nil
 }
 
-// IsTLS reports whether a URL asks for TLS.
+// IsTLS reports whether the scheme of a URL requires TLS.
 func IsTLS(url string) bool {
 	return strings.HasPrefix(url, "rediss://") || strings.HasPrefix(url, "rediss+")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Unavailable reports whether err says that Redis cannot be reached or cannot serve
-// requests now, so that a retry may succeed. The command may have run.
+// Unavailable reports whether err means that Redis cannot be reached or cannot serve requests now,
+// so that a retry may succeed. The command may have run.
 func Unavailable(err error) bool {
 	for _, of := range []error{ErrBreakerOpen, redis.ErrPoolTimeout, redis.ErrPoolExhausted, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, of) {
@@ -23,5 +23,5 @@ func Unavailable(err error) bool {
 		}
 	}
 	_, network := errors.AsType[net.Error](err)
-	return network && !errors.Is(err, context.DeadlineExceeded) // the deadline of the caller is a net.Error too
+	return network && !errors.Is(err, context.DeadlineExceeded) // a caller's deadline is a net.Error too
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-
 )
 
 type replyError string

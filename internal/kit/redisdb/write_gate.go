@@ -19,34 +19,30 @@ import (
 const (
 	gateEvery   = 200 * time.Millisecond // between two probes
 	gateTimeout = 400 * time.Millisecond // of a probe
-	gateTrust   = time.Second            // after the start of a probe that succeeded
-	gateLong    = 15 * time.Second       // of repairs that fail, before a warning
-	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
-	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process was suspended
+	gateTrust   = time.Second            // of a successful probe, from its start
+	gateLong    = 15 * time.Second       // of failing repairs, until a warning
+	gateRetry   = 50 * time.Millisecond  // after a probe without a reply
+	gateWait    = 250 * time.Millisecond // of a command, for the next probe after the process was suspended
 	gateLook    = 5 * time.Millisecond
 )
 
-// WriteGate keeps clients away from a Redis that does not take writes.
+// A WriteGate rejects commands while a Redis takes no writes.
 //
-// A Redis can answer reads and refuse writes: a replica after a failover
-// (READONLY), a master whose disk is full (MISCONF) or whose replicas are away
-// (NOREPLICAS). An invalidation is a write. So such a Redis returns values that
-// ended, for as long as they live, and no error shows it. The gate treats that
-// Redis as unavailable: while it is closed, commands fail with [ErrBreakerOpen]
-// and are not sent.
+// A Redis can answer reads and refuse writes: a replica after a failover (READONLY), a master with
+// a full disk (MISCONF) or without its replicas (NOREPLICAS). An invalidation is a write. So such a
+// Redis returns stale values until they expire, without an error. The gate treats that Redis as
+// unavailable: while it is closed, commands fail with [ErrBreakerOpen] and are not sent.
 //
-// The gate writes to the Redis every 200 ms. It is open for a second after a
-// write that succeeded. It closes at once when Redis refuses a write, of the
-// gate or of a client. It then opens again when Redis takes writes and the caller
-// has repeated the failed invalidations. If Redis only did not answer, the gate
-// opens at the next write that succeeds.
+// The gate writes to the Redis every 200 ms. It is open for a second after a successful write. It
+// closes at once when Redis refuses a write of the gate or of a client. It opens again when Redis
+// takes writes and the caller has repeated the failed invalidations. If Redis only did not answer,
+// the gate opens at the next successful write.
 //
-// A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
-// invalidation begins with one.
+// A Redis whose memory is full (OOM) stays in use: it takes deletions, and every invalidation
+// begins with one.
 //
-// Unless Redis refuses a write, a gate is open before [WriteGate.Run] starts and
-// after it ended. A nil gate is always open. All
-// methods are safe for concurrent use.
+// Before [WriteGate.Run] starts and after it ends, the gate is open unless Redis refuses a write. A
+// nil gate is always open. All methods are safe for concurrent use.
 type WriteGate struct {
 	role string
 	key  string // never exists
@@ -62,11 +58,11 @@ type WriteGate struct {
 
 	mu       sync.Mutex
 	refusals int   // number of refused writes
-	refused  error // the last refusal; nil when Redis takes writes
+	refused  error // the last refusal; nil while Redis takes writes
 }
 
-// NewWriteGate returns an open gate for the Redis of a role, "state" or "cache".
-// The prefix is that of the installation's keys. It starts nothing.
+// NewWriteGate returns an open gate for the Redis of a role, "state" or "cache". prefix is the key
+// prefix of the installation. It starts nothing.
 func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *WriteGate {
 	g := &WriteGate{role: role, key: prefix + ":probe", m: m, log: log, zero: time.Now(), kicked: make(chan struct{}, 1)}
 	g.until.Store(math.MaxInt64)
@@ -76,44 +72,40 @@ func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *Write
 // Open reports whether Redis may be used.
 func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) < g.until.Load() }
 
-// Refused reports whether Redis refused the last write. A Redis that does not
-// answer did not refuse.
+// Refused reports whether Redis refused the last write. No reply is no refusal.
 func (g *WriteGate) Refused() bool {
 	return g != nil && g.reason() != nil
 }
 
-// ignoreGate marks a context.
+// ignoreGate is the context key of [IgnoreGate].
 type ignoreGate struct{}
 
-// IgnoreGate returns a context whose commands are sent through a closed gate. It
-// is for work that only invalidates: the outbox and the recovery.
+// IgnoreGate returns a context whose commands pass a closed gate. Use it only for invalidations: in
+// the outbox and in the recovery.
 func IgnoreGate(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ignoreGate{}, true)
 }
 
-// Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
-// returns nil.
+// Run probes the Redis through rdb, a client without a gate, until ctx ends. It then returns nil.
 //
-// When Redis takes writes after a refusal, Run calls repair to repeat the failed
-// invalidations. since is the time of the first write that succeeded. The gate opens
-// when repair returns nil; otherwise Run calls it again. The context of repair passes
-// the gate and has no deadline.
+// When Redis takes writes after a refusal, Run calls repair to repeat the failed invalidations.
+// since is the time of the first successful write. The gate opens when repair returns nil;
+// otherwise Run calls it again. The context of repair passes the gate and has no deadline.
 //
-// A gate that closed because no write succeeded for a second opens at the next one,
-// because other processes may already use that Redis. Run then calls repair once, in
-// parallel, with a zero since, and ignores its error.
+// A gate that closed because no write succeeded for a second opens at the next one, because other
+// processes may already use that Redis. Run then calls repair once, in parallel, with a zero since,
+// and ignores its error.
 //
-// It calls closed within moments after the gate closed: what was read of Redis
-// shortly before may be out of date.
+// It calls closed shortly after the gate closed: values read from Redis just before may be stale.
 func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed func(), repair func(ctx context.Context, since time.Time) error) error {
 	defer g.release()
 	ctx = IgnoreGate(ctx)
 	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	var repairing atomic.Bool // after a lapse
+	var repairing atomic.Bool // after a gap without successful writes
 	wasOpen := true
-	var since time.Time // of the first probe that succeeded after a refusal
+	var since time.Time // of the first successful probe after a refusal
 	recovered := false
 	for ctx.Err() == nil {
 		began, refusals := time.Now(), g.count()
@@ -149,7 +141,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 			}
 			recovered = g.recover(ctx, since, repair)
 			if recovered && refusals == g.count() {
-				continue // one more probe: recovery may have taken longer than a probe is trusted
+				continue // probe again: the repair may have outlasted gateTrust
 			}
 			recovered = false
 		}
@@ -158,7 +150,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	return nil
 }
 
-// reason is the last refusal, nil if Redis refused nothing since the gate was open.
+// reason returns the last refusal, or nil if Redis takes writes.
 func (g *WriteGate) reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,8 +163,7 @@ func (g *WriteGate) count() int {
 	return g.refusals
 }
 
-// release leaves the gate open for what is written after the last probe, unless
-// Redis refuses it.
+// release leaves the gate open after the last probe, unless Redis refuses writes.
 func (g *WriteGate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -181,19 +172,18 @@ func (g *WriteGate) release() {
 	}
 }
 
-// wait returns after a while, or at once when a client was refused a write.
+// wait waits for the next probe, or shortly if a client's write is refused.
 func (g *WriteGate) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, gateEvery)
 	defer cancel()
 	select {
 	case <-ctx.Done():
 	case <-g.kicked:
-		_ = clock.Sleep(ctx, gateEvery/10) // refusals come by the thousand
+		_ = clock.Sleep(ctx, gateEvery/10) // there may be thousands of refusals
 	}
 }
 
-// recover reports whether repair succeeded. It logs a repair that keeps failing after
-// a refusal.
+// recover reports whether repair succeeded. It logs a repair that keeps failing after a refusal.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
 	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Allow() {
@@ -202,8 +192,8 @@ func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(co
 	return err == nil
 }
 
-// extend opens the gate, or keeps it open, after a probe that succeeded, unless
-// a write was refused since it began.
+// extend opens the gate, or extends its opening, after a successful probe. It does nothing if a
+// write was refused after the probe began.
 func (g *WriteGate) extend(began time.Time, refusals int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,14 +226,14 @@ func (g *WriteGate) refuse(err error) {
 	}
 }
 
-// probe returns nil if the Redis, or each master of a cluster that answers, took
-// a write. A refusal closes the gate.
+// probe returns nil if the Redis, or each reachable master of a cluster, took a write. A refusal
+// closes the gate.
 func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	cluster, ok := rdb.(*redis.ClusterClient)
 	if !ok {
-		// The key does not exist, so this changes nothing and is not replicated. A full
+		// The key does not exist, so the command changes nothing and is not replicated. A full
 		// Redis allows it.
 		err := rdb.Unlink(ctx, g.key).Err()
 		if _, reply := errors.AsType[redis.Error](err); reply && !unready(err) {
@@ -254,9 +244,9 @@ func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error 
 	return g.probeMasters(ctx, cluster)
 }
 
-// writingScript has no keys, so each node of a cluster runs it. It declares that
-// it writes, so a node that refuses writes refuses it. Servers before Redis 7
-// reject the declaration; they are probed by the commands of clients alone.
+// writingScript has no keys, so each node of a cluster runs it. It declares that it writes, so a
+// node that refuses writes refuses it. Servers before Redis 7 reject the declaration; only the
+// commands of clients detect their refusals.
 const writingScript = "#!lua flags=allow-oom\nreturn 1"
 
 func (g *WriteGate) probeMasters(ctx context.Context, cluster *redis.ClusterClient) error {
@@ -290,24 +280,24 @@ func (g *WriteGate) probeMasters(ctx context.Context, cluster *redis.ClusterClie
 	return nil
 }
 
-// RefusesWrites reports whether err is the reply of a Redis that takes no writes
-// now, from any client. A Redis whose memory is full is none of these.
+// RefusesWrites reports whether err is the reply of a Redis that takes no writes from any client
+// now. Full memory does not count.
 func RefusesWrites(err error) bool {
 	return err != nil && slices.ContainsFunc([]string{"READONLY", "MISCONF", "NOREPLICAS"}, func(word string) bool {
 		return redis.HasErrorPrefix(err, word)
 	})
 }
 
-// unready reports whether err is the reply of a Redis that refuses reads too, so it
-// cannot return stale data.
+// unready reports whether err is the reply of a Redis that also refuses reads, so that it cannot
+// return stale data.
 func unready(err error) bool {
 	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
 		return redis.HasErrorPrefix(err, word)
 	})
 }
 
-// closed is the error of a command that a closed gate does not send; nil if the
-// gate is open.
+// closed returns the error of a command that a closed gate rejects, or nil if the command may be
+// sent.
 func (g *WriteGate) closed(ctx context.Context) error {
 	if g.Open() || ctx.Value(ignoreGate{}) != nil {
 		return nil
@@ -315,7 +305,7 @@ func (g *WriteGate) closed(ctx context.Context) error {
 	if refused := g.reason(); refused != nil {
 		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
 	}
-	// A process that was suspended finds its gate closed. Its next probe opens it.
+	// A suspended process finds its gate closed when it resumes. Its next probe opens the gate.
 	for end := time.Now().Add(gateWait); !g.away.Load() && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
 		if g.Open() {
 			return nil
@@ -324,16 +314,16 @@ func (g *WriteGate) closed(ctx context.Context) error {
 	return fmt.Errorf("%w: the %s Redis took no write for a second", ErrBreakerOpen, g.role)
 }
 
-// opens reports whether a command belongs to the opening of a connection: these
-// come from the library, with contexts of its own.
+// opens reports whether a command belongs to the handshake of a connection. go-redis sends these
+// with its own contexts.
 func opens(cmd redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select", "readonly", "command", "cluster", "info"}, cmd.Name())
 }
 
-// DialHook is for go-redis.
+// DialHook implements [redis.Hook].
 func (g *WriteGate) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is for go-redis.
+// ProcessHook implements [redis.Hook].
 func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if err := g.closed(ctx); err != nil && !opens(cmd) {
@@ -348,7 +338,7 @@ func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is for go-redis.
+// ProcessPipelineHook implements [redis.Hook].
 func (g *WriteGate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if err := g.closed(ctx); err != nil && !opens(cmds[0]) {
