@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// keepBuffer is the largest empty buffer, in bytes, that a connection holds on to.
+// keepBuffer is the maximum capacity of an empty buffer that a connection retains, in bytes.
 const keepBuffer = 64 << 10
 
-var errOutputLimit = errors.New("the client does not read its answers")
+var errOutputLimit = errors.New("client does not read its replies")
 
-// conn is one end of an in-memory connection. It behaves as a TCP connection does: what was written
-// before a close can still be read, then comes io.EOF; an expired deadline fails at once.
+// A conn is one end of an in-memory connection. It behaves like a TCP connection: data written
+// before a close can still be read, then Read returns io.EOF; an expired deadline fails at once.
 type conn struct {
 	in, out *stream
-	cut     func() // called when the other side has let too much pile up; nil: Write waits instead
+	cut     func() // called when the peer has too much unread data; if nil, Write waits instead
 }
 
-// newPipe connects a client with the server. The client's Write waits while more than input bytes are
-// unread: the server always gets on, because its own Write never waits. That one may not: miniredis
-// writes under the lock of the whole database. When more than output bytes are unread by the client,
-// both ends are closed, what is unread is dropped, and cut is called.
+// newPipe connects a client with the server. The client's Write waits while more than input bytes
+// are unread; the server always makes progress, because its own Write never waits. It must not
+// wait, since miniredis writes under the lock of the whole database. If the client has more than
+// output unread bytes, newPipe closes both ends, drops unread data and calls cut.
 func newPipe(input, output int, cut func()) (client, served net.Conn) {
 	up, down := newStream(input), newStream(output)
 	return &conn{in: down, out: up}, &conn{in: up, out: down, cut: cut}
@@ -84,7 +84,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "memory", Addr: addr{}, Err: err}
 }
 
-// stream is one direction of a connection.
+// A stream is one direction of a connection.
 type stream struct {
 	limit int
 
@@ -96,11 +96,11 @@ type stream struct {
 	readBy, writeBy deadline
 }
 
-// deadline arms its timer only when somebody really has to wait: go-redis sets two deadlines for every
-// command, and nearly all are answered before.
+// A deadline starts its timer only when a caller has to wait: go-redis sets two deadlines for every
+// command, and nearly all commands are answered before them.
 type deadline struct {
 	at    time.Time
-	timer *time.Timer // nil until somebody waits
+	timer *time.Timer // nil until a caller waits
 }
 
 func newStream(limit int) *stream {
@@ -134,7 +134,8 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-// write stores p. When the stream is full it waits for room, or else fails with errOutputLimit.
+// write stores p. If the stream is full, it waits for space if waits is true, and otherwise returns
+// errOutputLimit.
 func (s *stream) write(p []byte, waits bool) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +163,8 @@ func (s *stream) write(p []byte, waits bool) (int, error) {
 	}
 }
 
-// wait sleeps until something changes or the deadline passes. The caller holds mu and looks again.
+// wait waits until the stream changes or the deadline passes. The caller holds mu and checks its
+// condition again.
 func (s *stream) wait(d *deadline) {
 	if !d.at.IsZero() && d.timer == nil {
 		d.timer = time.AfterFunc(time.Until(d.at), func() {
@@ -208,7 +210,7 @@ func (s *stream) closeReader() {
 	s.changed.Broadcast()
 }
 
-// abort closes the stream for its writer and drops what is unread.
+// abort closes the stream for its writer and drops unread data.
 func (s *stream) abort() {
 	s.closeWriter()
 	s.mu.Lock()

@@ -13,12 +13,12 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// maxString bounds what SETRANGE and SETBIT may make of an empty key.
+// maxString is the maximum size of a string that SETRANGE and SETBIT may create.
 const maxString = 64 << 20
 
-// guard sees every command before miniredis does, also those of scripts, and answers itself what
-// miniredis must not see. It runs without the database lock in a connection and with it in a script,
-// so it may not touch the database, unless it knows which.
+// guard handles every command before miniredis, also commands of scripts, and answers those that
+// miniredis must not receive. A connection calls it without the database lock, a script with it. So
+// it must not access the database, unless it knows the caller.
 func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	why := s.refusal(cmd, args)
 	if why == "" && isHyperLogLog(cmd) && !onItsOwn(c) {
@@ -31,7 +31,7 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	}
 	switch {
 	case cmd == "CLIENT" && len(args) > 0 && strings.EqualFold(args[0], "SETINFO"):
-		c.WriteOK() // every go-redis connection introduces itself so
+		c.WriteOK() // every go-redis connection sends it
 		return true
 	case cmd == "INFO":
 		c.WriteBulk(s.info(args))
@@ -43,9 +43,9 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// spoil makes the EXEC of an open transaction fail, as Redis does after a command that it could not
-// queue. miniredis only does that for its own errors, so we let it find one: GET without a key, on a
-// connection that shares the transaction and whose answer nobody reads.
+// spoil makes the EXEC of an open transaction fail, like Redis after a command that it could not
+// queue. miniredis does so only for its own errors, so spoil provokes one: GET without a key, on a
+// discarded connection that shares the transaction.
 func (s *Server) spoil(c *server.Peer) {
 	if c.Ctx == nil {
 		return
@@ -55,14 +55,14 @@ func (s *Server) spoil(c *server.Peer) {
 	s.proto.Dispatch(same, []string{"GET"})
 }
 
-// refusal says why a command is not served, or "".
+// refusal returns the reason why a command is rejected, or "".
 func (s *Server) refusal(cmd string, args []string) string {
 	if !s.proto.IsRegisteredCommand(cmd) {
 		return notServed(cmd)
 	}
 	switch cmd {
 	case "KEYS", "FLUSHALL", "FLUSHDB", "SELECT", "SWAPDB", "MOVE":
-		return notServed(cmd) // Tandian forbids them on any Redis
+		return notServed(cmd) // Tandian does not use them on any Redis
 	case "HEXPIRE", "HPERSIST", "HTTL", "HPTTL", "HSETEX", "DELEX":
 		return notServed(cmd) + ": Redis 7.0 has no such command"
 	case "SINTERSTORE", "SDIFFSTORE", "SUNIONSTORE", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "LPOS":
@@ -93,7 +93,7 @@ func (s *Server) refusal(cmd string, args []string) string {
 
 func notServed(what string) string { return what + " is not served by the embedded Redis" }
 
-// unsigned refuses a negative number at position i. Whatever is not a number is left to miniredis.
+// unsigned rejects a negative number at position i. It leaves other invalid arguments to miniredis.
 func unsigned(cmd, name string, args []string, i int) string {
 	if i < 0 || i >= len(args) || !strings.HasPrefix(args[i], "-") {
 		return ""
@@ -111,7 +111,7 @@ func offset(cmd string, args []string, limit int) string {
 	return notServed(fmt.Sprintf("%s beyond %d MiB", cmd, maxString>>20))
 }
 
-// finite refuses an infinite number at position i: two of opposite signs end the process.
+// finite rejects an infinite number at position i: two of opposite signs end the process.
 func finite(cmd string, args []string, i int) string {
 	if i >= len(args) {
 		return ""
@@ -122,7 +122,7 @@ func finite(cmd string, args []string, i int) string {
 	return notServed(cmd + " by infinity")
 }
 
-// claim refuses an XCLAIM option that lacks its number.
+// claim rejects an XCLAIM option without its number.
 func claim(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -134,8 +134,8 @@ func claim(args []string) string {
 	return ""
 }
 
-// twice refuses a stream that is read twice in one command: the answer would have more items than it
-// says, and every later answer on that connection would be shifted.
+// twice rejects a stream that occurs twice in one command: the reply would have more items than its
+// header announces, and shift every later reply of the connection.
 func twice(cmd string, args []string) string {
 	i := slices.IndexFunc(args, func(a string) bool { return strings.EqualFold(a, "STREAMS") })
 	if i < 0 {
@@ -149,8 +149,8 @@ func twice(cmd string, args []string) string {
 	return notServed(cmd + " with one stream twice")
 }
 
-// info is the part of INFO that holds for this server. Sections are chosen as in Redis; unknown ones
-// are empty.
+// info returns the sections of INFO for this server. Sections are selected like in Redis; unknown
+// ones are empty.
 func (s *Server) info(sections []string) string {
 	all := []struct{ name, body string }{
 		{"server", fmt.Sprintf("redis_version:7.0.0\r\nredis_mode:standalone\r\nrun_id:%s\r\ntcp_port:0\r\nuptime_in_seconds:%d\r\n",

@@ -13,35 +13,34 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
 )
 
-// miniredis keeps a HyperLogLog of its own kind, whose bytes nobody can read. Here it is
-// a string in the bytes of Redis, so GET, SET and TYPE do with it what they do there.
+// miniredis has its own HyperLogLog, whose encoding is not accessible. This one is a string with
+// the bytes of Redis, so GET, SET and TYPE work on it like in Redis.
 
-// In the words of Redis.
+// Error texts of Redis.
 var (
-	errNoSketch  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck,revive // with its full stop
+	errNoSketch  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck,revive // text of Redis
 	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 
-// errChanged says that somebody else wrote a key between reading and writing it.
-var errChanged = errors.New("the key was changed meanwhile")
+// errChanged reports that a key changed between reading and writing it.
+var errChanged = errors.New("key changed concurrently")
 
-// isHyperLogLog reports whether a command is served here. Those that Redis has for
-// debugging are not known to miniredis either.
+// isHyperLogLog reports whether hyperLogLog handles a command. miniredis does not know Redis's
+// debugging commands either.
 func isHyperLogLog(cmd string) bool { return cmd == "PFADD" || cmd == "PFCOUNT" || cmd == "PFMERGE" }
 
-// onItsOwn reports whether a command is to be run at once, by a connection: neither by a
-// script, which holds the lock of the database, nor in a transaction. Only miniredis knows,
-// and it does not tell.
+// onItsOwn reports whether a connection runs the command directly: not in a script, which holds the
+// database lock, and not in a transaction. miniredis does not export that state.
 func onItsOwn(c *server.Peer) bool {
 	if c.Ctx == nil {
-		return true // nothing was run on this connection before
+		return true // first command of this connection
 	}
 	state := reflect.Indirect(reflect.ValueOf(c.Ctx))
 	script, queued := state.FieldByName("nested"), state.FieldByName("transaction")
 	return script.IsValid() && !script.Bool() && queued.IsValid() && queued.IsNil()
 }
 
-// hyperLogLog answers a command that isHyperLogLog.
+// hyperLogLog runs a command for which isHyperLogLog reports true.
 func (s *Server) hyperLogLog(c *server.Peer, cmd string, args []string) {
 	if len(args) == 0 {
 		c.WriteError(fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(cmd)))
@@ -62,8 +61,8 @@ func (s *Server) hyperLogLog(c *server.Peer, cmd string, args []string) {
 	}
 }
 
-// sketched does a command once. Its error is an answer, or errChanged if it is to be done
-// again: another one came between, which so got on.
+// sketched runs a command once. Its error is the reply, or errChanged if the caller must retry
+// after a concurrent change.
 func (s *Server) sketched(cmd string, args []string) (n int, err error) {
 	t := &turn{s: s}
 	switch cmd {
@@ -98,11 +97,11 @@ func (s *Server) sketched(cmd string, args []string) (n int, err error) {
 	return 1, t.keep(args[0], all)
 }
 
-// A turn reads keys and writes one of them in a transaction of its own, beside the
-// connection that asks.
+// A turn reads keys and writes one of them in its own transaction, separate from the caller's
+// connection.
 type turn struct {
 	s     *Server
-	state any // of miniredis, as it is between two commands of a connection
+	state any // miniredis's state of a connection between two commands
 }
 
 // do runs one command of the turn.
@@ -116,14 +115,14 @@ func (t *turn) do(args ...string) (any, error) {
 	return server.ParseReply(bufio.NewReader(&out))
 }
 
-// sketch reads a key, and watches it from now on.
+// sketch watches and reads a key.
 func (t *turn) sketch(key string) (_ *hyperloglog.Sketch, there bool, err error) {
 	if _, err := t.do("WATCH", key); err != nil {
 		return nil, false, err
 	}
 	answer, err := t.do("GET", key)
 	if err != nil {
-		return nil, false, errWrongType // GET has no other
+		return nil, false, errWrongType // GET returns no other error
 	}
 	text, there := answer.(string)
 	if there && text == "" {
@@ -136,7 +135,7 @@ func (t *turn) sketch(key string) (_ *hyperloglog.Sketch, there bool, err error)
 	return sketch, there, nil
 }
 
-// keep writes a key, whose end stays as it is.
+// keep writes a key and retains its TTL.
 func (t *turn) keep(key string, sketch *hyperloglog.Sketch) error {
 	for _, args := range [][]string{{"MULTI"}, {"SET", key, string(sketch.Bytes()), "KEEPTTL"}} {
 		if _, err := t.do(args...); err != nil {

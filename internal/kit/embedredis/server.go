@@ -21,23 +21,23 @@ import (
 const (
 	tick        = 250 * time.Millisecond // between two expiry passes
 	passShare   = 20                     // a pass may take 1/20 of the time
-	inputLimit  = 1 << 20                // bytes of requests not yet read; then the client waits
+	inputLimit  = 1 << 20                // bytes of unread requests until a client waits
 	outputLimit = 64 << 20
 )
 
-// Options tunes a Server. The zero value is right for production.
+// Options configures a [Server]. The zero value is a good production setting.
 type Options struct {
-	// Now and After are the clock that [Server.Run] goes by; default time.Now and time.After. Commands
-	// that tell the time (TIME, stream ids, EXPIREAT) always use the wall clock.
+	// Now and After are the clock of [Server.Run]; default time.Now and time.After. Commands that
+	// depend on the time (TIME, stream ids, EXPIREAT) always use the wall clock.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
 
-	// OutputLimit is how many bytes of answers and messages may wait for one client to read them; a
-	// client with more is disconnected, as by client-output-buffer-limit in Redis. Default 64 MiB.
+	// OutputLimit is the maximum number of unread bytes of a client. A client with more is
+	// disconnected, like with client-output-buffer-limit in Redis. Default 64 MiB.
 	OutputLimit int
 }
 
-// Server is one in-process Redis. Its methods may be called by any number of goroutines.
+// A Server is an in-process Redis. It is safe for concurrent use.
 type Server struct {
 	db      *miniredis.Miniredis
 	proto   *server.Server
@@ -48,20 +48,20 @@ type Server struct {
 	pass    atomic.Int64 // nanoseconds
 	cutOff  atomic.Int64
 
-	mu     sync.Mutex // keeps Dial from adding a connection to a closing server
+	mu     sync.Mutex // prevents Dial from adding a connection to a closing server
 	closed bool
 }
 
-// Stats are figures for metrics, as of now.
+// Stats holds current figures for metrics.
 type Stats struct {
-	Keys       int           // keys that are not expired
+	Keys       int           // without expired keys
 	Clients    int           // open connections
-	CutOff     int64         // clients disconnected since the start because they did not read
-	ExpiryPass time.Duration // how long the last pass of [Server.Run] held the whole server
+	CutOff     int64         // clients disconnected since the start because of OutputLimit
+	ExpiryPass time.Duration // duration of the last pass of [Server.Run], which blocks the server
 }
 
-// Start makes an empty Redis. It opens no port, and nothing expires until [Server.Run] is called. The
-// caller closes it, after the clients.
+// Start creates an empty Redis. It opens no port, and nothing expires until [Server.Run] is called.
+// The caller closes it after its clients.
 func Start(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -74,9 +74,9 @@ func Start(o Options) (*Server, error) {
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // never fails
 	db := miniredis.NewMiniRedis()
-	c, err := db.Dial() // the one way to start it without a listener
+	c, err := db.Dial() // the only way to start it without a listener
 	if err != nil {
-		return nil, fmt.Errorf("embedded redis: start: %w", err)
+		return nil, fmt.Errorf("start embedded redis: %w", err)
 	}
 	_ = c.Close()
 	s := &Server{db: db, proto: db.Server(), opts: o, runID: hex.EncodeToString(id[:]), started: time.Now()}
@@ -84,8 +84,8 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Dial opens a connection; network and addr are ignored. It fails with [net.ErrClosed] after Close,
-// and with the context's error when ctx has already ended. It is meant for redis.Options.Dialer.
+// Dial opens a connection, for redis.Options.Dialer. It ignores network and addr. It returns
+// [net.ErrClosed] after Close, and the context's error if ctx has ended.
 func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial embedded redis: %w", err)
@@ -100,18 +100,18 @@ func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// RunID is 40 hexadecimal digits, new at every start. INFO server shows it as run_id too.
+// RunID returns 40 hexadecimal digits, new at every start. INFO server shows it as run_id too.
 func (s *Server) RunID() string { return s.runID }
 
-// Run is the clock: it expires keys until ctx ends, and then returns nil.
+// Run expires keys until ctx ends, and then returns nil.
 //
-// Every 250 ms all TTLs are shortened by the time that really passed, by the monotonic clock. A pass
-// walks over every key and holds the whole server (about 3 ms for 10 000 keys), so the pause is
-// stretched to 20 times the last pass when that is longer; expiry is then off by as much. The time in
-// which no Run is active does not count. A second Run beside an active one returns an error.
+// Every 250 ms it shortens all TTLs by the elapsed monotonic time. A pass visits every key and
+// blocks the whole server (about 3 ms for 10 000 keys). So the pause grows to 20 times the last
+// pass if that is longer; expiry is then inexact by as much. Time without an active Run does not
+// count. A second concurrent Run returns an error.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.ticking.CompareAndSwap(false, true) {
-		return errors.New("embedded redis: the clock is already running")
+		return errors.New("run embedded redis: already running")
 	}
 	defer s.ticking.Store(false)
 
@@ -125,7 +125,7 @@ func (s *Server) Run(ctx context.Context) error {
 		now := s.opts.Now()
 		s.db.FastForward(now.Sub(last))
 		last = now
-		// A blocked client that has hung up is only noticed when some command runs.
+		// miniredis notices that a blocked client has disconnected only when a command runs.
 		_, _ = s.do("PING")
 		pass := s.opts.Now().Sub(now)
 		s.pass.Store(int64(pass))
@@ -133,7 +133,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Stats counts; it takes no longer than one command.
+// Stats returns current figures. It takes as long as one command.
 func (s *Server) Stats() Stats {
 	n, _ := s.do("DBSIZE")
 	keys, _ := n.(int)
@@ -145,8 +145,8 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Close disconnects every client, blocked ones too, and waits until no command runs. It may be called
-// more than once. Run is ended by its context, not by Close.
+// Close disconnects every client, also blocked ones, and waits until no command runs. It may be
+// called more than once. It does not end Run; the context of Run does.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,10 +155,10 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	s.db.Lock()
-	s.db.CtxCancel() // wakes the blocked
+	s.db.CtxCancel() // wakes blocked clients
 	s.db.Unlock()
-	// miniredis' own Close forgets its protocol server while clients are still there, and a script that
-	// runs at that moment falls over a nil pointer. So the clients go first.
+	// miniredis's Close clears its protocol server while clients are connected, and a running
+	// script then dereferences a nil pointer. So the clients are disconnected first.
 	s.proto.Close()
 	s.db.Close()
 	return nil

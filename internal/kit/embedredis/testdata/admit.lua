@@ -1,12 +1,12 @@
--- admit: a small flash sale, the shape of script that Tandian runs most.
+-- admit: a small flash sale, like Tandian's most frequent script.
 --
--- KEYS[1]  stock    string, pieces left
+-- KEYS[1]  stock    string, remaining stock
 -- KEYS[2]  buyers   hash, user id -> order id
 -- KEYS[3]  orders   stream
 -- ARGV[1]  user id
 -- ARGV[2]  order id
 --
--- returns  {1, order id} admitted   {0} sold out   {-1, order id} has one already   {-2} not loaded
+-- returns  {1, order id} admitted   {0} sold out   {-1, order id} already bought   {-2} not loaded
 local mine = redis.call('HGET', KEYS[2], ARGV[1])
 if mine then
   return {-1, mine}
