@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A CA signs certificates for one test. Its files lie in a folder of that test.
+// A CA signs certificates for one test. Its files are in a directory of the test.
 type CA struct {
 	File string // its own certificate, as PEM
 
@@ -25,7 +25,7 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewCA makes a CA, which lasts an hour.
+// NewCA creates a CA that is valid for an hour.
 func NewCA(tb testing.TB) *CA {
 	tb.Helper()
 	ca := &CA{tb: tb, dir: tb.TempDir()}
@@ -35,9 +35,8 @@ func NewCA(tb testing.TB) *CA {
 	return ca
 }
 
-// Sign makes a certificate and its key for whoever shows it, server or client, and
-// returns their files. A server has one of these names or addresses. It lasts so long;
-// what is below zero has expired.
+// Sign creates a certificate and a key for a server or a client, and returns their files. hosts are
+// names or addresses of a server. A certificate with a negative duration has expired.
 func (ca *CA) Sign(name string, lasts time.Duration, hosts ...string) (cert, key string) {
 	ca.tb.Helper()
 	want := &x509.Certificate{
@@ -55,7 +54,7 @@ func (ca *CA) Sign(name string, lasts time.Duration, hosts ...string) (cert, key
 	return cert, key
 }
 
-// make makes a certificate that parent signs, or itself.
+// make creates a certificate signed by parent, or self-signed.
 func (ca *CA) make(name string, want, parent *x509.Certificate, by *ecdsa.PrivateKey) (certFile, keyFile string, cert *x509.Certificate, key *ecdsa.PrivateKey) {
 	fatal := func(err error) {
 		if err != nil {

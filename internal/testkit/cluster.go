@@ -11,9 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisCluster starts three redis-servers for this test alone, joined to a
-// cluster of three masters that share the slots, and returns its address as
-// store.OpenRedis takes it (redis+cluster://…). See [Redis].
+// RedisCluster starts a cluster of three masters for this test and returns its address for
+// redisdb.OpenRedis (redis+cluster://…). See [Redis].
 func RedisCluster(tb testing.TB) string {
 	tb.Helper()
 	const nodes, slots = 3, 16384
@@ -53,13 +52,13 @@ func RedisCluster(tb testing.TB) string {
 	return "redis+cluster://" + addrs[0] + "?addr=" + strings.Join(addrs[1:], "&addr=")
 }
 
-// A clusterNode is where a node of a cluster listens.
+// A clusterNode holds the ports of a cluster node.
 type clusterNode struct{ port, bus string }
 
 func (n clusterNode) addr() string { return net.JoinHostPort("127.0.0.1", n.port) }
 
-// startClusterNode starts an empty node on two free ports. If another test takes one of
-// them first, it tries others.
+// startClusterNode starts an empty node on two free ports. If another test takes one of them first,
+// it tries others.
 func startClusterNode(ctx context.Context, program string, options ...string) (n clusterNode, stop func(), err error) {
 	for range 5 {
 		var ports []string

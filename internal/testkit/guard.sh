@@ -1,12 +1,12 @@
-# guard: run a server for as long as somebody holds the other end of our input.
+# guard: runs a server while the writer of its input lives.
 #
-# $1   the server's directory; what it says goes to the file log there, and the
+# $1   the server's directory; its output goes to the file log there, and the
 #      directory is removed afterwards
 # $2…  the server's command line; it must stay in the foreground
 #
-# The input is a pipe whose writer is the test process. It is closed when the
-# test is over, and by the kernel when that process dies in whatever way, so no
-# server outlives its test. The server keeps nothing: it is killed outright.
+# The input is a pipe from the test process. It is closed when the test ends, and
+# by the kernel when that process dies, so no server outlives its test. The server
+# is killed without a shutdown, since it stores nothing.
 dir=$1
 shift
 "$@" </dev/null >"$dir/log" 2>&1 &

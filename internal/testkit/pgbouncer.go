@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// PgBouncer starts a PgBouncer for this test alone, in front of the database of dsn,
-// and returns the DSN through it. Settings are lines of the section [pgbouncer] of its
-// configuration, such as "pool_mode = transaction". Clients need no password.
+// PgBouncer starts a PgBouncer for this test, in front of the database of dsn, and returns the DSN
+// through it. Settings are lines of the section [pgbouncer] of its configuration, such as
+// "pool_mode = transaction". Clients need no password.
 //
 // The program is the one in TANDIAN_TEST_PGBOUNCER.
 func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
@@ -27,7 +27,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	if err != nil {
 		tb.Fatal("PgBouncer: the DSN is not a URL") // the error would show the password
 	}
-	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // its own user must get in
+	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // another user must read it
 	if err != nil {
 		tb.Fatalf("start PgBouncer: %v", err)
 	}
@@ -36,7 +36,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	password, _ := u.User.Password()
 	write := func(name string, lines ...string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // its own user reads it
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // another user reads it
 			tb.Fatalf("start PgBouncer: %v", err)
 		}
 		return path
@@ -51,10 +51,10 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	if os.Getuid() == 0 { // it refuses to run as root
 		args = append(args, "-u", "nobody")
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // its own user reads it
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user reads it
 		tb.Fatalf("start PgBouncer: %v", err)
 	}
-	cmd := exec.Command("sh", append(args, config)...) //nolint:noctx // it ends when its input does
+	cmd := exec.Command("sh", append(args, config)...) //nolint:noctx // it ends with its input
 	cmd.Dir = dir
 	stop, err := startGuard(cmd)
 	if err != nil {
@@ -71,7 +71,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 			return through.String()
 		}
 		if time.Sleep(5 * time.Millisecond); time.Now().After(deadline) {
-			log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // ours
+			log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // a test's directory
 			tb.Fatalf("PgBouncer does not answer: %v\n%s", err, log)
 		}
 	}

@@ -20,34 +20,33 @@ import (
 	"github.com/lib/pq/pqerror"
 )
 
-// patience bounds one errand at the PostgreSQL server, an advisory lock behind
-// other test processes and a migration included.
+// patience limits one operation at the PostgreSQL server, including a wait for the advisory lock
+// and a migration.
 const patience = 2 * time.Minute
 
-// Postgres creates an empty database for this test alone and returns its DSN.
-// It is dropped after the test, connections or not. The server is the one in
-// TANDIAN_TEST_DATABASE_URL, whose role must be allowed to create databases.
+// Postgres creates an empty database for this test and returns its DSN. It drops the database after
+// the test, with open connections too. The server is the one in TANDIAN_TEST_DATABASE_URL, whose
+// role must be allowed to create databases.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	s := connect(tb)
 	name := freshName()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	// Nobody can be connected to template0, so nobody can be in the way.
+	// template0 accepts no connections, so none can block the copy.
 	if err := s.create(ctx, name, "template0"); err != nil {
 		tb.Fatalf("create a test database: %v", err)
 	}
 	return s.lend(tb, name)
 }
 
-// PostgresFrom is like [Postgres], but the database is a copy of the template
-// called name, which migrate fills. The template is made once, by whichever
-// test asks first, and shared by all test processes that use the server. It
-// stays there: what migrate does to a database must be part of the name, as a
-// version or a hash, wherever the server outlives the test run.
+// PostgresFrom is like [Postgres], but the database is a copy of the template called name, which
+// migrate fills. The first test that needs the template creates it. All test processes that use the
+// server share it, and it is not removed. If the server outlives the test run, name must contain a
+// version or a hash of what migrate does.
 //
-// migrate may run in a process other than the one that uses its result, so it
-// must do the same everywhere. It closes its connections before it returns.
+// migrate may run in another process than the one that uses its result, so it must be
+// deterministic. It must close its connections before it returns.
 func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, dsn string) error) string {
 	tb.Helper()
 	s := connect(tb)
@@ -69,21 +68,21 @@ func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, 
 	return s.lend(tb, database)
 }
 
-// OwnServer runs a test again, alone, on a PostgreSQL that no other test uses, and reports
-// whether this is that run. The test returns if it is not.
+// OwnServer runs a test again, alone, on a PostgreSQL server without other tests, and reports
+// whether this is that run. If it is not, the test must return.
 func OwnServer(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("TANDIAN_TEST_OWN_SERVER") != "" {
 		return true
 	}
-	Postgres(t) // skips where there is no server
+	Postgres(t) // skips if there is no server
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(Root(t), "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ours
+	cmd := exec.CommandContext(ctx, filepath.Join(Root(t), "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // built from constants
 	// The script stops its server when it is interrupted.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -99,13 +98,13 @@ func OwnServer(t *testing.T) bool {
 	return false
 }
 
-// A pgServer makes databases on the tests' PostgreSQL.
+// A pgServer creates databases on the tests' PostgreSQL server.
 type pgServer struct {
 	url *url.URL
 	db  *sql.DB
 }
 
-// connect opens the tests' PostgreSQL server, until the test is over.
+// connect opens the tests' PostgreSQL server until the test ends.
 func connect(tb testing.TB) pgServer {
 	tb.Helper()
 	dsn := os.Getenv("TANDIAN_TEST_DATABASE_URL")
@@ -131,10 +130,10 @@ func (s pgServer) dsn(database string) string {
 	return u.String()
 }
 
-// lend returns the DSN of a database that is dropped after the test.
+// lend returns the DSN of a database and drops the database after the test.
 func (s pgServer) lend(tb testing.TB, database string) string {
 	tb.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The test's context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := s.drop(ctx, database); err != nil {
@@ -144,14 +143,12 @@ func (s pgServer) lend(tb testing.TB, database string) string {
 	return s.dsn(database)
 }
 
-// create makes a database as a copy of another, to which nobody may be
-// connected.
+// create creates a database as a copy of another, which must have no connections.
 func (s pgServer) create(ctx context.Context, name, template string) error {
 	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
 }
 
-// drop removes a database. Its replication slots go with it, but for one that
-// somebody reads, who is stopped first.
+// drop removes a database and its replication slots. It first ends the reader of an active slot.
 func (s pgServer) drop(ctx context.Context, name string) error {
 	_, err := s.db.ExecContext(ctx,
 		"SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE database = $1 AND active", name)
@@ -166,9 +163,9 @@ func (s pgServer) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// makeTemplate makes a migrated database unless there is one. An advisory lock
-// keeps the test processes apart; the name appears only when all is done, so a
-// process that dies on the way leaves nothing that another one would trust.
+// makeTemplate creates a migrated database unless it exists. An advisory lock serializes the test
+// processes. The database gets its name at the end, so a process that dies earlier leaves no
+// incomplete template.
 func (s pgServer) makeTemplate(ctx context.Context, template string, migrate func(context.Context, string) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -182,7 +179,7 @@ func (s pgServer) makeTemplate(ctx context.Context, template string, migrate fun
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // else the session's end unlocks
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // otherwise the end of the session unlocks
 	}()
 
 	var there bool
@@ -203,8 +200,7 @@ func (s pgServer) makeTemplate(ctx context.Context, template string, migrate fun
 	return s.publish(ctx, draft, template)
 }
 
-// publish gives a finished template its name and closes it to connections,
-// which would keep it from being copied.
+// publish renames a finished template. It first disallows connections, which would block copies.
 func (s pgServer) publish(ctx context.Context, draft, template string) error {
 	if err := s.exec(ctx, "ALTER DATABASE "+draft+" WITH ALLOW_CONNECTIONS false"); err != nil {
 		return err
@@ -218,12 +214,12 @@ func (s pgServer) publish(ctx context.Context, draft, template string) error {
 	return s.exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+template)
 }
 
-// freshName is a database name that no other test has.
+// freshName returns a unique database name.
 func freshName() string {
 	return "t_" + hex.EncodeToString([]byte(rand.Text())[:10])
 }
 
-// lockKey is the advisory lock of a template.
+// lockKey returns the advisory lock key of a template.
 func lockKey(template string) int64 {
 	sum := sha256.Sum256([]byte("testkit " + template))
 	return int64(binary.BigEndian.Uint64(sum[:8]))

@@ -20,17 +20,16 @@ import (
 //go:embed guard.sh
 var guard string
 
-// Redis starts a redis-server for this test alone, empty and without
-// persistence, and returns its address as redis.ParseURL takes it: a unix
-// socket, which no other user can reach and no other test can have taken. It
-// ends with the test, and also when the test process is killed.
+// Redis starts an empty redis-server without persistence for this test and returns its URL, a unix
+// socket that other users and tests cannot reach. The server ends with the test, and also when the
+// test process is killed.
 //
-// Who connects to that address has the rights of the user tandian in
-// deploy/redis/users.acl, for any key: no KEYS, FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the
-// like. What a test itself does to its server goes through [RedisAdmin].
+// The address has the permissions of the user tandian in deploy/redis/users.acl, for any key: no
+// KEYS, FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the like. Tests control their server through
+// [RedisAdmin].
 //
-// Options are added to the command line, for example "--maxmemory-policy",
-// "allkeys-lfu". The program is the one in TANDIAN_TEST_REDIS_SERVER.
+// Options are added to the command line, for example "--maxmemory-policy", "allkeys-lfu". The
+// program is the one in TANDIAN_TEST_REDIS_SERVER.
 func Redis(tb testing.TB, options ...string) string {
 	tb.Helper()
 	url, stop, err := startRedis(tb.Context(), redisProgram(tb), options...)
@@ -51,7 +50,7 @@ func redisProgram(tb testing.TB) string {
 	return program
 }
 
-// startRedis is [Redis] for longer than a test: it ends with stop, or with this process.
+// startRedis is like [Redis], but the server ends with stop or with this process.
 func startRedis(ctx context.Context, program string, options ...string) (url string, stop func(), err error) {
 	dir, err := os.MkdirTemp(shortTemp(), "td")
 	if err != nil {
@@ -67,25 +66,24 @@ func startRedis(ctx context.Context, program string, options ...string) (url str
 		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
 		"--dir", dir, "--save", "", "--appendonly", "no",
 	}, acl, options)
-	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
+	cmd := exec.Command("sh", args...) //nolint:noctx // it ends with its input
 	end, err := startGuard(cmd)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	stop = func() {
 		end()
-		_ = os.RemoveAll(dir) // the guard was first, unless it never ran
+		_ = os.RemoveAll(dir) // already removed, unless the guard never ran
 	}
 	if err := answering(ctx, socket, 10*time.Second); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // ours
+		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // a test's directory
 		stop()
 		return "", nil, fmt.Errorf("%w\n%s", err, log)
 	}
 	return "unix://" + socket, stop, nil
 }
 
-// startGuard starts cmd, and returns a function that closes its input and
-// waits for its end.
+// startGuard starts cmd. stop closes its input and waits for its end.
 func startGuard(cmd *exec.Cmd) (stop func(), err error) {
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
@@ -139,13 +137,13 @@ func ping(ctx context.Context, socket string) error {
 		return err
 	}
 	if answer != "+PONG\r\n" {
-		return fmt.Errorf("answer to PING: %q", answer)
+		return fmt.Errorf("ping Redis: got %q", answer)
 	}
 	return nil
 }
 
-// shortTemp is a directory for sockets: their paths may have about a hundred
-// bytes, and temporary directories can be deep.
+// shortTemp returns a directory for sockets: socket paths are limited to about a hundred bytes, and
+// temporary directories may be deep.
 func shortTemp() string {
 	if dir := os.TempDir(); len(dir) <= 60 {
 		return dir

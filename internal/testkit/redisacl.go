@@ -11,13 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AdminUser is the user of every Redis of the tests who may do all: what a test does to
-// its server it does as this one, by [RedisAdmin]. It has no password.
+// AdminUser is a user with all permissions on every test Redis. Tests use it through [RedisAdmin]
+// to control their servers. It has no password.
 const AdminUser = "admin"
 
-// RedisAdmin is the address of a Redis of the tests, as [Redis] and [RedisCluster] return
-// it, for somebody who may do everything. Whoever is not named in an address may do no
-// more than a server in production.
+// RedisAdmin returns the address of a test Redis, from [Redis] or [RedisCluster], for [AdminUser].
+// Without a user, an address gives the permissions of a production server.
 func RedisAdmin(tb testing.TB, address string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
@@ -28,8 +27,8 @@ func RedisAdmin(tb testing.TB, address string) string {
 	return u.String()
 }
 
-// RedisAsServer is the address of a Redis of the tests for the user tandian as
-// deploy/redis/users.acl has him: also the keys and channels are his alone.
+// RedisAsServer returns the address of a test Redis for the user tandian of deploy/redis/users.acl,
+// with the same restriction to keys and channels.
 func RedisAsServer(tb testing.TB, address string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
@@ -40,10 +39,9 @@ func RedisAsServer(tb testing.TB, address string) string {
 	return u.String()
 }
 
-// writeACL writes the access rules of a Redis of the tests into dir, and returns the
-// options that make it use them. They are those of deploy/redis/users.acl: whoever does
-// not say who he is has the rights of the user tandian, by command. Only the keys are
-// any, because tests have prefixes of their own.
+// writeACL writes the access rules of a test Redis into dir and returns the server options that
+// load them. The default user has the command permissions of the user tandian in
+// deploy/redis/users.acl. It may use all keys, because tests have their own prefixes.
 func writeACL(dir string) (options []string, err error) {
 	root, err := root()
 	if err != nil {
@@ -53,11 +51,11 @@ func writeACL(dir string) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var known strings.Builder // lines as they are
+	var known strings.Builder // copied lines
 	var rights []string
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
-		if len(words) > 2 && words[1] == "exporter" { // as it is: what asks for figures
+		if len(words) > 2 && words[1] == "exporter" { // copied: the metrics exporter
 			known.WriteString(line)
 		}
 		if len(words) > 2 && words[1] == "tandian" {
@@ -70,7 +68,7 @@ func writeACL(dir string) (options []string, err error) {
 		}
 	}
 	if len(rights) == 0 {
-		return nil, errors.New("deploy/redis/users.acl gives the user tandian no rights")
+		return nil, errors.New("read deploy/redis/users.acl: no permissions of the user tandian")
 	}
 	file := filepath.Join(dir, "users.acl")
 	acl := "user default on nopass ~* &* " + strings.Join(rights, " ") + "\n" +
@@ -78,8 +76,8 @@ func writeACL(dir string) (options []string, err error) {
 	return []string{"--aclfile", file, "--masteruser", AdminUser, "--masterauth", "any"}, os.WriteFile(file, []byte(acl), 0o600)
 }
 
-// AdminClient is a client of the same Redis of the tests as rdb is, one server or a
-// cluster, as somebody who may do everything. It is closed with the test.
+// AdminClient returns a client of the same test Redis as rdb, a server or a cluster, with all
+// permissions. It is closed with the test.
 func AdminClient(tb testing.TB, rdb redis.UniversalClient) (admin redis.UniversalClient) {
 	tb.Helper()
 	switch c := rdb.(type) {
@@ -92,7 +90,7 @@ func AdminClient(tb testing.TB, rdb redis.UniversalClient) (admin redis.Universa
 		o.Username, o.Password, o.OnConnect = AdminUser, "any", nil
 		admin = redis.NewClusterClient(&o)
 	default:
-		tb.Fatalf("a %T cannot be copied", rdb)
+		tb.Fatalf("unknown client type %T", rdb)
 	}
 	tb.Cleanup(func() { _ = admin.Close() })
 	return admin

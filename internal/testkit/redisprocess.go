@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisProcess runs the program redis-server with nothing but these arguments, as a
-// server or as a Sentinel, in an empty folder that it returns, until the test ends. It
-// waits until it answers a PING at o, by whatever user that names.
+// RedisProcess runs redis-server with only these arguments, as a server or as a Sentinel, in a new
+// empty directory, until the test ends. It returns the directory when the server answers a PING at
+// o.
 func RedisProcess(tb testing.TB, o *redis.Options, args ...string) (dir string) {
 	tb.Helper()
 	program := redisProgram(tb)
@@ -22,7 +22,7 @@ func RedisProcess(tb testing.TB, o *redis.Options, args ...string) (dir string) 
 		tb.Fatalf("start redis-server: %v", err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	cmd := exec.Command("sh", append([]string{"-c", guard, "guard", dir, program}, args...)...) //nolint:noctx // it ends when its input does
+	cmd := exec.Command("sh", append([]string{"-c", guard, "guard", dir, program}, args...)...) //nolint:noctx // it ends with its input
 	cmd.Dir = dir
 	stop, err := startGuard(cmd)
 	if err != nil {

@@ -16,8 +16,7 @@ type Refusal struct {
 	Begin, End func(ctx context.Context, admin *redis.Client) error
 }
 
-// Refusals returns the states that a single server can be in. The server must be
-// one of [RefusingRedis].
+// Refusals returns the states of a single server. The server must be from [RefusingRedis].
 func Refusals() []Refusal {
 	do := func(commands ...[]any) func(context.Context, *redis.Client) error {
 		return func(ctx context.Context, admin *redis.Client) error {
@@ -40,7 +39,7 @@ func Refusals() []Refusal {
 	}
 }
 
-// RefusingRedis is [Redis] with a folder that [Refusals] may remove.
+// RefusingRedis is like [Redis], but [Refusals] may remove the server's directory.
 func RefusingRedis(tb testing.TB) (url string) {
 	tb.Helper()
 	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // a test removes it
@@ -51,7 +50,7 @@ func RefusingRedis(tb testing.TB) (url string) {
 	return Redis(tb, "--dir", dir)
 }
 
-// failSave removes the folder of a Redis and waits until it could not save.
+// failSave removes the directory of a Redis and waits until a save has failed.
 func failSave(ctx context.Context, admin *redis.Client) error {
 	dir, err := admin.ConfigGet(ctx, "dir").Result()
 	if err != nil {

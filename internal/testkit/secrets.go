@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// Secrets are what a test heard that no log may show: tokens, codes, passwords.
-// A log is searched for them, and for whatever looks like a phone number, a
-// token or a login in a URL. The zero value is ready. It is safe for concurrent
+// Secrets collects tokens, codes and passwords that no log may contain. A log must also contain no
+// phone number, no token and no login in a URL. The zero value is ready. It is safe for concurrent
 // use.
 type Secrets struct {
 	mu    sync.Mutex
 	heard map[string]bool
 }
 
-// Add notes a secret; "" is none.
+// Add records a secret, unless it is "".
 func (s *Secrets) Add(secret string) {
 	if secret == "" {
 		return
@@ -29,34 +28,33 @@ func (s *Secrets) Add(secret string) {
 	s.heard[secret] = true
 }
 
-// suspicious is what looks like a secret: a phone number in E.164, one of
-// mainland China, a URL with a password.
+// suspicious matches phone numbers in E.164, phone numbers of mainland China and URLs with a
+// password.
 var suspicious = regexp.MustCompile(`\+[1-9]\d{7,14}\b|\b(?:86)?1[3-9]\d{9}\b|://[^\s:/@"]*:[^\s@"]+@`)
 
-// word is what a token, or its hash, could be a whole one of: 256 bits in
-// base64url.
+// word matches whole words. A token or its hash is a word: 256 bits in base64url.
 var word = regexp.MustCompile(`[A-Za-z0-9_-]+`)
 
 func hasToken(line string) bool {
 	for _, w := range word.FindAllString(line, -1) {
-		if len(w) == 43 && !strings.HasPrefix(w, "Test") { // a test's own folder
+		if len(w) == 43 && !strings.HasPrefix(w, "Test") { // a test's directory
 			return true
 		}
 	}
 	return false
 }
 
-// Leaks are the lines of a log that show a secret.
+// Leaks returns the lines of a log that contain a secret.
 func (s *Secrets) Leaks(log string) (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var shown []*regexp.Regexp // few, or none: a pattern of all secrets takes seconds for a long log
+	var shown []*regexp.Regexp // few or none: a pattern of all secrets takes seconds for a long log
 	for secret := range s.heard {
 		if !strings.Contains(log, secret) {
 			continue
 		}
 		pattern := regexp.QuoteMeta(secret)
-		if strings.Trim(secret, "0123456789") == "" { // a code, which can stand in a number by chance
+		if strings.Trim(secret, "0123456789") == "" { // a code, which may be part of a number by chance
 			pattern = `\b` + pattern + `\b`
 		}
 		shown = append(shown, regexp.MustCompile(pattern))

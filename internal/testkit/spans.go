@@ -12,15 +12,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Span is one span of a call that leaves the process.
+// A Span is a client span: a call that leaves the process.
 type Span struct {
 	Name       string
 	Attributes map[string]any
 	Failed     bool
 }
 
-// ClientSpans returns the client spans that do starts below a root span. It fails the
-// test if a span contains the word "secret".
+// ClientSpans returns the client spans that do starts below a root span. It fails the test if a
+// span contains the word "secret".
 func ClientSpans(t *testing.T, do func(context.Context)) []Span {
 	t.Helper()
 	memory := tracetest.NewInMemoryExporter()

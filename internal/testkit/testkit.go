@@ -1,10 +1,9 @@
-// Package testkit gives tests what they need from outside: a private Redis, a
-// database of their own in PostgreSQL, shared data files, a seed.
+// Package testkit provides resources to tests: a private Redis, a private PostgreSQL database,
+// shared data files, a random seed.
 //
-// Tests that ask for a server are skipped when none was offered, so that plain
-// `go test` works on a machine with nothing but Go. With TANDIAN_REQUIRE_SERVERS=1,
-// which `make test` sets, they fail instead. Everything that a function here
-// starts or creates is gone after the test.
+// Tests that need a server are skipped if none is configured, so that plain `go test` works with
+// only Go installed. With TANDIAN_REQUIRE_SERVERS=1, which `make test` sets, they fail instead.
+// Everything that a function starts or creates is removed after the test.
 package testkit
 
 import (
@@ -19,8 +18,8 @@ import (
 	cryptorand "crypto/rand"
 )
 
-// Seed returns the seed for a test's random choices, and logs it. It is
-// TANDIAN_TEST_SEED when that is set, so that a failed run can be repeated.
+// Seed returns the seed for a test's random choices and logs it. TANDIAN_TEST_SEED overrides it to
+// repeat a failed run.
 func Seed(tb testing.TB) uint64 {
 	tb.Helper()
 	var seed uint64
@@ -39,9 +38,8 @@ func Seed(tb testing.TB) uint64 {
 	return seed
 }
 
-// Eventually waits until cond holds, and fails the test if it does not within
-// the given time. It asks at once, then more and more rarely, at least every
-// 20 ms. Call it from the test's own goroutine.
+// Eventually waits until cond returns true, and fails the test after the given time. It checks at
+// once and then at growing intervals of up to 20 ms. Call it from the test's goroutine.
 func Eventually(tb testing.TB, within time.Duration, cond func() bool) {
 	tb.Helper()
 	deadline := time.Now().Add(within)
@@ -55,10 +53,9 @@ func Eventually(tb testing.TB, within time.Duration, cond func() bool) {
 	}
 }
 
-// SharedFile returns the path of a file of the data that lie outside the
-// repository, in TANDIAN_SHARED or else in the directory shared beside the
-// repository. rel is its path there, with slashes. It reports false when the
-// file is missing, and fails the test then if TANDIAN_REQUIRE_SHARED=1.
+// SharedFile returns the path of a file of the data outside the repository: in TANDIAN_SHARED, or
+// in the directory shared next to the repository. rel is its path there, with slashes. If the file
+// is missing, ok is false; with TANDIAN_REQUIRE_SHARED=1 the test fails.
 func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	tb.Helper()
 	rel = filepath.FromSlash(rel)
@@ -82,8 +79,8 @@ func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	return path, false
 }
 
-// Root returns the top directory of the repository. Tests run in the directory of their
-// package, somewhere below it, also in the module lab/.
+// Root returns the top directory of the repository. It works in every package, also in the module
+// lab/.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	root, err := root()
@@ -110,7 +107,7 @@ func root() (string, error) {
 	}
 }
 
-// without ends a test that cannot run here, as a skip or a failure.
+// without skips or fails a test that needs a missing server.
 func without(tb testing.TB, what string) {
 	tb.Helper()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
@@ -119,8 +116,8 @@ func without(tb testing.TB, what string) {
 	tb.Skipf("needs %s: run `make test`", what)
 }
 
-// Long skips a test under -short. It is for tests that harm servers or stores, or need
-// thousands of users. CI runs with -short, `make nightly` without it.
+// Long skips a test under -short. Use it for tests that damage servers or stores, or need thousands
+// of users. CI runs with -short, `make nightly` without it.
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

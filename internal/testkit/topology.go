@@ -16,17 +16,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TopologyVariable has tests that ask for a real Redis get one of several servers:
-// "cluster" is three masters with a replica each, "sentinel" a master, two replicas and
-// three sentinels. make test-cluster sets it.
+// TopologyVariable selects the Redis topology of tests that need a real Redis: "cluster" is three
+// masters with a replica each, "sentinel" is a master, two replicas and three sentinels. make
+// test-cluster sets it.
 const TopologyVariable = "TANDIAN_TEST_REDIS"
 
-// topologies are the ones of this process that no test has at the moment. Starting one
-// takes seconds, so the next test gets it.
+// topologies holds the idle topologies of this process. Starting one takes seconds, so tests reuse
+// them.
 var topologies struct { //nolint:gochecknoglobals // shared by all tests of a process
 	mu    sync.Mutex
 	idle  []topology
-	alive []func() // what ends them: a server whose input is forgotten ends with it
+	alive []func() // stop functions; keep the servers' inputs open
 }
 
 func keepAlive(stop func()) {
@@ -37,12 +37,11 @@ func keepAlive(stop func()) {
 
 type topology struct {
 	url   string
-	nodes []string // of which the masters are emptied
+	nodes []string // the masters among them are emptied
 }
 
-// RedisOfMany is a Redis of the topology that [TopologyVariable] names, empty, for this
-// test alone, as store.OpenRedis takes it; ok is false if none is named. It ends with the
-// process.
+// RedisOfMany returns an empty Redis of the topology in [TopologyVariable], for this test, as a URL
+// for redisdb.OpenRedis. ok is false if the variable is empty. The servers end with the process.
 func RedisOfMany(tb testing.TB) (url string, ok bool) {
 	tb.Helper()
 	kind := os.Getenv(TopologyVariable)
@@ -82,7 +81,7 @@ func startTopology(ctx context.Context, kind, program string) (t topology, err e
 	case "sentinel":
 		return startSentinel(ctx, program)
 	}
-	return t, fmt.Errorf("%s=%s: there are cluster and sentinel", TopologyVariable, kind)
+	return t, fmt.Errorf("unknown %s %q (want one of [cluster sentinel])", TopologyVariable, kind)
 }
 
 func startCluster(ctx context.Context, program string) (t topology, err error) {
@@ -138,7 +137,7 @@ func startCluster(ctx context.Context, program string) (t topology, err error) {
 	})
 }
 
-// linked is an error while a replica has no master.
+// linked returns an error while a replica has no master.
 func linked(ctx context.Context, rdb *redis.Client) error {
 	info, err := rdb.Info(ctx, "replication").Result()
 	if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
@@ -194,7 +193,8 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 	})
 }
 
-// launchSentinel starts one, which ends with this process. It writes into its file.
+// launchSentinel starts a Sentinel that ends with this process. It writes to its configuration
+// file.
 func launchSentinel(program, port, master string) error {
 	dir, err := os.MkdirTemp(shortTemp(), "td")
 	if err != nil {
@@ -206,7 +206,7 @@ func launchSentinel(program, port, master string) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	stop, err := startGuard(exec.Command("sh", "-c", guard, "guard", dir, program, file, "--sentinel")) //nolint:noctx,gosec // it ends when its input does
+	stop, err := startGuard(exec.Command("sh", "-c", guard, "guard", dir, program, file, "--sentinel")) //nolint:noctx,gosec // it ends with its input
 	if err != nil {
 		return err
 	}
@@ -214,14 +214,14 @@ func launchSentinel(program, port, master string) error {
 	return nil
 }
 
-// at asks one server for a moment, as its administrator.
+// at runs do with an administrator's client of a server.
 func at(addr string, do func(rdb *redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: AdminUser, Password: "any"})
 	defer func() { _ = rdb.Close() }()
 	return do(rdb)
 }
 
-// soon tries something until it succeeds, or ctx ends.
+// soon retries until try succeeds or ctx ends.
 func soon(ctx context.Context, try func() error) error {
 	for {
 		err := try()

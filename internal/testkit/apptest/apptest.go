@@ -1,5 +1,4 @@
-// Package apptest runs whole servers for tests: the real thing, over HTTP, on
-// the embedded stores and on real ones.
+// Package apptest runs whole servers for tests, over HTTP, on the embedded stores and on real ones.
 package apptest
 
 import (
@@ -32,14 +31,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A Stack is a pair of stores, empty at first. Servers and commands of one
-// test share it.
+// A Stack is a pair of stores, initially empty. Servers and commands of one test share it.
 type Stack struct {
 	Name   string
-	Config config.Config // that the servers start from
+	Config config.Config // initial configuration of the servers
 
-	// Warm is how long servers may take to warm their caches before they are ready; 0
-	// leaves them cold, as most tests need it: they count what is read.
+	// Warm limits the cache warm-up before servers are ready. 0 disables it, since most tests count
+	// reads.
 	Warm time.Duration
 }
 
@@ -50,27 +48,27 @@ func EachStack(t *testing.T, test func(*testing.T, *Stack)) {
 	t.Run("real", func(t *testing.T) { test(t, Real(t)) })
 }
 
-// Embedded returns SQLite in a folder of the test and the in-process Redis.
+// Embedded returns SQLite in a test directory and the in-process Redis.
 func Embedded(tb testing.TB) *Stack {
 	tb.Helper()
 	return &Stack{Name: "embedded", Config: base(tb)}
 }
 
-// Real returns a migrated database on Postgres and a Redis of its own.
+// Real returns a migrated Postgres database and a private Redis.
 func Real(tb testing.TB) *Stack {
 	tb.Helper()
 	s := &Stack{Name: "real", Config: base(tb)}
 	s.Config.DatabaseURL = storetest.Postgres(tb)
 	s.Config.RedisURL = storetest.Redis(tb)
-	s.Config.CodeSender, s.Config.FakePayments = "console", true // as the embedded mode has by itself
+	s.Config.CodeSender, s.Config.FakePayments = "console", true // defaults of the embedded mode
 	return s
 }
 
 func base(tb testing.TB) config.Config {
 	cfg := config.Default()
 	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
-	cfg.DemoPictures = false // they take longer than all the rest of a start
-	// Test users are young and write much. These limits are counted, and never reached.
+	cfg.DemoPictures = false // they take longer than the rest of the start
+	// Test users are new accounts and write much. These limits are counted, and never reached.
 	cfg.NotesPerUser, cfg.CommentsPerUser, cfg.LikesPerUser = 100_000, 100_000, 100_000
 	cfg.FollowsPerUser, cfg.ShopsPerUser, cfg.VouchersPerUser = 100_000, 100_000, 100_000
 	return cfg
@@ -81,14 +79,14 @@ type Server struct {
 	*app.App
 	URL    string // without a path
 	Log    *Log
-	Out    *Log // what people read on the terminal
+	Out    *Log // terminal output
 	cfg    config.Config
 	stop   func() error
-	header http.Header // that requests have besides
+	header http.Header // additional request headers
 	heard  *testkit.Secrets
 }
 
-// With returns the server as it is asked with a header; "" is none.
+// With returns a copy of the server that sends a request header; "" removes it.
 func (s *Server) With(name, value string) *Server {
 	with := *s
 	with.header = s.header.Clone()
@@ -99,27 +97,26 @@ func (s *Server) With(name, value string) *Server {
 	return &with
 }
 
-// As returns the server as somebody asks it who has a session.
+// As returns a copy of the server that sends a session token.
 func (s *Server) As(token string) *Server {
 	s.heard.Add(token)
 	return s.With("Authorization", "Bearer "+token)
 }
 
-// At returns another server as whoever asks s asks it.
+// At returns a copy of other with the session of s.
 func (s *Server) At(other *Server) *Server {
 	return other.With("Authorization", s.header.Get("Authorization"))
 }
 
-// Login logs a phone in by a code, which must be printed on the server's
-// terminal, and returns the server as that user asks it, and the user's id. A
-// phone can do so once a minute.
+// Login logs a phone in with a code from the server's terminal output. It returns a copy of the
+// server with the session, and the user's id. A phone can log in once a minute.
 func (s *Server) Login(tb testing.TB, phone string) (as *Server, id string) {
 	tb.Helper()
 	token, id := s.LoginWith(tb, map[string]any{"phone": phone, "code": s.Code(tb, phone)})
 	return s.As(token), id
 }
 
-// Code has a login code sent to a phone and reads it from the terminal.
+// Code requests a login code for a phone and reads it from the terminal output.
 func (s *Server) Code(tb testing.TB, phone string) string {
 	tb.Helper()
 	var sent struct {
@@ -138,8 +135,7 @@ func (s *Server) Code(tb testing.TB, phone string) string {
 	return code
 }
 
-// LoginWith logs in with what LoginInput has and returns the token and the
-// user's id.
+// LoginWith logs in with a LoginInput and returns the token and the user's id.
 func (s *Server) LoginWith(tb testing.TB, input map[string]any) (token, id string) {
 	tb.Helper()
 	var in struct {
@@ -157,15 +153,15 @@ func (s *Server) LoginWith(tb testing.TB, input map[string]any) (token, id strin
 	return in.Login.Token, in.Login.User.ID
 }
 
-// A UserError is why a mutation did not do its work.
+// A UserError is the reason for a rejected mutation.
 type UserError struct {
 	Code, Message string
 	Field         []string
 }
 
-// Start starts a server on the stack and waits until it is ready. It stops
-// with the test, or before by [Server.Stop]. The keys that are in Redis at the end
-// of the test must follow the table in ARCHITECTURE.md.
+// Start starts a server on the stack and waits until it is ready. The server stops with the test,
+// or earlier by [Server.Stop]. At the end of the test, it checks the keys in Redis against the
+// table in ARCHITECTURE.md.
 func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
 	log, out := &Log{}, &Log{}
@@ -187,7 +183,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case err := <-done:
 		cancel()
 		tb.Fatalf("the server did not start: %v\n%s", err, log)
-	case <-time.After(3 * time.Minute): // a busy machine took more than one for the demo town with its pictures
+	case <-time.After(3 * time.Minute): // a busy machine needed more than one minute for the demo data with its pictures
 		tb.Fatalf("the server was not ready within three minutes: %v\n%s", stop(), log)
 	}
 	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, heard: &testkit.Secrets{}}
@@ -208,8 +204,8 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	return server
 }
 
-// checkKeys looks at the keys of a running server, with clients that nothing was
-// done to where there can be others.
+// checkKeys checks the keys of a running server, with new clients if possible: the test may have
+// changed the server's.
 func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 	if cfg.RedisURL == "" {
 		if one, ok := a.Components().State.(*redis.Client); ok {
@@ -231,9 +227,9 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 	}
 }
 
-// Recovered waits until the server has recovered what a Redis that it sees for the
-// first time may have lost. Until then it forgets what is cached, and does jobs of the
-// outbox again, also where it runs no workers. Nothing watches the embedded Redis.
+// Recovered waits until the server has finished the recovery that it starts for a Redis it sees for
+// the first time. The recovery invalidates cached data and repeats outbox jobs, even without
+// workers. The embedded Redis has no recovery.
 func (s *Server) Recovered(tb testing.TB) {
 	tb.Helper()
 	for url, rdb := range map[string]redis.UniversalClient{s.cfg.RedisURL: s.Components().State, s.cfg.RedisCacheURL: s.Components().Cache} {
@@ -250,11 +246,10 @@ func (s *Server) Recovered(tb testing.TB) {
 	}
 }
 
-// Stop ends the server as Ctrl-C would and returns what Run returned.
+// Stop ends the server like Ctrl-C and returns the result of Run.
 func (s *Server) Stop() error { return s.stop() }
 
-// Command runs a command of the program on the stack, as from a shell, and
-// returns its output and exit code.
+// Command runs a command of the program on the stack and returns its output and exit code.
 func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, code int) {
 	tb.Helper()
 	settings := []string{
@@ -271,8 +266,8 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	return out.String(), errs.String(), code
 }
 
-// Seed runs the command of that name, which must do well, and returns what it printed.
-// Without pictures, which take longer than all the rest of it; a later --pictures has them.
+// Seed runs the command seed, which must succeed, and returns its output. It generates no pictures,
+// which take longer than all else; a later --pictures enables them.
 func (s *Stack) Seed(tb testing.TB, args ...string) (stdout string) {
 	tb.Helper()
 	out, errs, code := s.Command(tb, append([]string{"seed", "--pictures=false"}, args...)...)
@@ -282,14 +277,14 @@ func (s *Stack) Seed(tb testing.TB, args ...string) (stdout string) {
 	return out
 }
 
-// An Answer is what a GraphQL request got.
+// An Answer is the response to a GraphQL request.
 type Answer struct {
 	Data    json.RawMessage
 	Errors  []Error
 	Cookies []*http.Cookie `json:"-"`
 }
 
-// An Error is an error of an answer.
+// An Error is an error of a response.
 type Error struct {
 	Message    string
 	Path       []any
@@ -299,10 +294,10 @@ type Error struct {
 	}
 }
 
-// spoken finds what a document says in plain words that no log may show.
+// spoken matches secret literals in a document.
 var spoken = regexp.MustCompile(`(?:password|code): *"([^"]{4,})"`)
 
-// listen notes what of a request no log may show.
+// listen records the secrets of a request.
 func (s *Server) listen(query string, variables any) {
 	for _, m := range spoken.FindAllStringSubmatch(query, -1) {
 		s.heard.Add(m[1])
@@ -316,7 +311,7 @@ func (s *Server) listen(query string, variables any) {
 	}
 }
 
-// secrets are what the test heard, and what stood on the terminal.
+// secrets returns the secrets of all requests and of the terminal output.
 func (s *Server) secrets() *testkit.Secrets {
 	for _, m := range regexp.MustCompile(`login code for \S*: (\d{6})|password (\S+)`).FindAllStringSubmatch(s.Out.String(), -1) {
 		s.heard.Add(m[1] + m[2])
@@ -324,8 +319,8 @@ func (s *Server) secrets() *testkit.Secrets {
 	return s.heard
 }
 
-// Do sends a GraphQL request and decodes its data into data, unless that is
-// nil. Errors are for the caller to look at.
+// Do sends a GraphQL request and decodes its data into data, unless data is nil. It returns errors
+// to the caller.
 func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data any) Answer {
 	tb.Helper()
 	s.listen(query, variables)
@@ -364,8 +359,8 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 	return a
 }
 
-// Upload sends a file as the variable file of a mutation, as the GraphQL multipart request
-// specification has it. Errors are for the caller to look at.
+// Upload sends a file as the variable file of a mutation, by the GraphQL multipart request
+// specification. It returns errors to the caller.
 func (s *Server) Upload(tb testing.TB, query, filename string, content []byte) (a Answer) {
 	tb.Helper()
 	operations, err := json.Marshal(map[string]any{"query": query, "variables": map[string]any{"file": nil}})
@@ -403,7 +398,7 @@ func (s *Server) Upload(tb testing.TB, query, filename string, content []byte) (
 	return a
 }
 
-// Must is [Server.Do] for a request that must have no errors.
+// Must is like [Server.Do], but fails the test on an error.
 func (s *Server) Must(tb testing.TB, query string, variables map[string]any, data any) {
 	tb.Helper()
 	if a := s.Do(tb, query, variables, data); len(a.Errors) > 0 {
@@ -411,19 +406,18 @@ func (s *Server) Must(tb testing.TB, query string, variables map[string]any, dat
 	}
 }
 
-// Counter returns a metric of the server as [Server.Metric] does. It fails the test
-// if the server has no such metric.
+// Counter is like [Server.Metric], but fails the test if the metric does not exist.
 func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
 	tb.Helper()
 	sum, known := s.Metric(tb, name, labels...)
 	if !known {
-		tb.Fatalf("there is no metric %s", name)
+		tb.Fatalf("metric %s not found", name)
 	}
 	return sum
 }
 
-// Metric returns the sum of the counters, gauges or numbers of observations with
-// this name and these labels. It reports false if the server has no such metric.
+// Metric returns the sum of the counters, gauges and observation counts with this name and these
+// labels. known is false if the server has no such metric.
 func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float64, known bool) {
 	tb.Helper()
 	families, err := s.Metrics().Gather()
@@ -452,7 +446,7 @@ func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float
 	return sum, known
 }
 
-// SQL opens the stack's database beside the servers.
+// SQL opens the stack's database, independently of the servers.
 func (s *Stack) SQL(tb testing.TB) *sql.DB {
 	tb.Helper()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.Config.DatabaseURL, DataDir: s.Config.DataDir})
@@ -463,7 +457,7 @@ func (s *Stack) SQL(tb testing.TB) *sql.DB {
 	return db.DB
 }
 
-// Log collects what a server logs. It is safe for concurrent use.
+// Log collects the log of a server. It is safe for concurrent use.
 type Log struct{ testkit.Log }
 
 // Lines decodes the log.
@@ -480,7 +474,7 @@ func (l *Log) Lines(tb testing.TB) []map[string]any {
 	return lines
 }
 
-// complaints are the lines above INFO.
+// complaints returns the lines above INFO.
 func (l *Log) complaints() string {
 	var b strings.Builder
 	for line := range strings.Lines(l.String()) {

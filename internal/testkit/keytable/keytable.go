@@ -1,7 +1,6 @@
-// Package keytable holds Redis to the table of keys in ARCHITECTURE.md: each key
-// that a server leaves must be named there, have the type that stands there, end
-// in time and be no larger than it may. apptest and storetest look at every Redis
-// that they served, so every test of the server is one of this table too.
+// Package keytable checks Redis keys against the table in ARCHITECTURE.md. Each key that a server
+// creates must have a row there, the row's type, a TTL and at most the row's size. apptest and
+// storetest check every Redis after a test, so every test of the server checks the table.
 package keytable
 
 import (
@@ -25,23 +24,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// What holds where a row says nothing else: DESIGN's rules.
+// Limits of rows without an explicit bound.
 const (
-	maxText    = 16<<10 + 24 // bytes of a string: 16 KB and a cache's header
-	maxMembers = 5000        // of a collection: it may be read whole
+	maxText    = 16<<10 + 24 // bytes of a string: 16 KiB and a cache's header
+	maxMembers = 5000        // of a collection, which may be read whole
 )
 
 // A Row is one key template of the table.
 type Row struct {
-	Template   string        // as it stands there
-	Type       string        // as TYPE answers
-	Life       time.Duration // longest TTL; store.NoTTL if the row says that there is none
+	Template   string        // as in the table
+	Type       string        // reply of TYPE
+	Life       time.Duration // maximum TTL; redisdb.NoTTL for keys that do not expire
 	MaxMembers int64         // of a collection
 	MaxText    int64         // bytes of a string
 	name       *regexp.Regexp
 }
 
-// A Table is all rows.
+// A Table holds all rows.
 type Table []Row
 
 // Read reads the table of this repository.
@@ -58,19 +57,19 @@ func Read(tb testing.TB) Table {
 	return t
 }
 
-// Parse reads the first table of the section "Redis keys". Its columns are key,
-// type, bound, lifetime and others. Several keys may share a row, between commas.
+// Parse reads the first table of the section "Redis keys". Its columns are key, type, bound,
+// lifetime and others. Several keys may share a row, separated by commas.
 //
-//   - key: text between backquotes after the prefix, with the placeholders below
+//   - key: text in backquotes, without the prefix, with the placeholders below
 //   - type: begins with string, counter, hash, zset, set, list, stream, bitmap or HyperLogLog
-//   - bound: "N KB" bounds a string, "N members" or "N entries" a collection;
-//     other words leave it at 16 KB and 5 000 members
-//   - lifetime: the longest of the times that it names is the bound of the TTL; "none"
-//     means that the key does not expire, and wants one of the bounds above
+//   - bound: "N KB" limits a string, "N members" or "N entries" a collection;
+//     the default is 16 KB and 5 000 members
+//   - lifetime: the longest time in the cell limits the TTL; "none" means that the
+//     key does not expire, and requires one of the bounds above
 func Parse(markdown string) (Table, error) {
 	_, section, ok := strings.Cut(markdown, "\n## Redis keys\n")
 	if !ok {
-		return nil, errors.New(`there is no section "Redis keys"`)
+		return nil, errors.New(`missing section "Redis keys"`)
 	}
 	var t Table
 	begun := false
@@ -83,7 +82,7 @@ func Parse(markdown string) (Table, error) {
 			continue
 		}
 		if len(cells) < 6 {
-			return nil, fmt.Errorf("a row of %d columns: %s", len(cells)-2, line)
+			return nil, fmt.Errorf("row has %d columns, want at least 4: %s", len(cells)-2, line)
 		}
 		rows, err := parseRow(cells[1], cells[2], cells[3], cells[4])
 		if err != nil {
@@ -92,7 +91,7 @@ func Parse(markdown string) (Table, error) {
 		t = append(t, rows...)
 	}
 	if len(t) == 0 {
-		return nil, errors.New("it has no row")
+		return nil, errors.New("missing rows")
 	}
 	return t, nil
 }
@@ -121,7 +120,7 @@ func parseRow(keys, kind, bound, life string) (Table, error) {
 		return nil, err
 	}
 	if row.Life == redisdb.NoTTL && !bounded {
-		return nil, errors.New("it does not expire and has no bound (N KB, N members, N entries)")
+		return nil, errors.New("a key without expiry requires a bound (N KB, N members, N entries)")
 	}
 	var t Table
 	for _, m := range quoted.FindAllStringSubmatch(keys, -1) {
@@ -134,7 +133,7 @@ func parseRow(keys, kind, bound, life string) (Table, error) {
 	return t, nil
 }
 
-// typeOf is what TYPE answers for a word of the table.
+// typeOf returns the reply of TYPE for a type of the table.
 func typeOf(text string) (string, error) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimRight(word, ",:")
@@ -144,7 +143,7 @@ func typeOf(text string) (string, error) {
 	case "hash", "zset", "set", "list", "stream":
 		return word, nil
 	}
-	return "", fmt.Errorf("the type %q is none that this knows", word)
+	return "", fmt.Errorf("unknown type %q", word)
 }
 
 func lifeOf(text string) (longest time.Duration, err error) {
@@ -155,30 +154,30 @@ func lifeOf(text string) (longest time.Duration, err error) {
 	for _, m := range timeOf.FindAllStringSubmatch(text, -1) {
 		var n float64
 		if n, err = strconv.ParseFloat(m[1], 64); err != nil {
-			return 0, fmt.Errorf("read the lifetime %q: %w", strings.TrimSpace(text), err)
+			return 0, fmt.Errorf("parse lifetime %q: %w", strings.TrimSpace(text), err)
 		}
 		longest = max(longest, time.Duration(n*float64(units[m[2]])))
 	}
 	if longest == 0 {
-		return 0, fmt.Errorf("the lifetime %q names no time, and does not begin with none", strings.TrimSpace(text))
+		return 0, fmt.Errorf("invalid lifetime %q: want a time or none", strings.TrimSpace(text))
 	}
 	return longest, nil
 }
 
-// number reads digits, with spaces between the thousands.
+// number parses digits with spaces between the thousands.
 func number(digits string) int64 {
 	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, " ", ""), 10, 64) // the pattern has digits only
 	return n
 }
 
-// placeholders are the words of templates that stand for something, and how it
-// looks. Another capital word in a template is an error: a new one is added here.
+// placeholders returns the placeholders of templates and their patterns. Another capital word in a
+// template is an error: add new ones here.
 func placeholders() map[string]string {
 	return map[string]string{
-		"k":      `[^{}]+`,                // what identifies a cached value
+		"k":      `[^{}]+`,                // identifies a cached value
 		"S":      `[A-Za-z0-9_-]{43}`,     // SHA-256 of a token
 		"P":      `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of a phone
-		"A":      `[A-Za-z0-9_-]{22}`,     // the same of an address
+		"A":      `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of an address
 		"D":      `[1-9][0-9]*`,           // known device
 		"U":      `[1-9][0-9]*`,           // user
 		"KIND":   `all|[1-9][0-9]*`,       // number of a shop type
@@ -195,14 +194,14 @@ func placeholders() map[string]string {
 		"YYYYMM": `[0-9]{6}`,              // month
 		"SHOP":   `site|[1-9][0-9]*`,      // a shop, or the site
 		"DAY":    `[0-9]{8}`,              // yyyymmdd
-		"RANDOM": `[A-Z2-7]{26}`,          // a name that is used once
-		"H":      `[A-Za-z0-9_-]{1,43}`,   // digest of what a client wants once
+		"RANDOM": `[A-Z2-7]{26}`,          // a random name
+		"H":      `[A-Za-z0-9_-]{1,43}`,   // digest of a client's request key
 	}
 }
 
 var templateWord = regexp.MustCompile(`[A-Za-z]+(?:-[a-z]+)*|[^A-Za-z]`)
 
-// pattern turns a template into the pattern of the names after the prefix.
+// pattern converts a template to a pattern for key names without the prefix.
 func pattern(template string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	inTag := false
@@ -212,7 +211,7 @@ func pattern(template string) (*regexp.Regexp, error) {
 		case ok && (inTag || word != "k"):
 			b.WriteString("(?:" + look + ")")
 		case word != strings.ToLower(word) || inTag && word != "}":
-			return nil, fmt.Errorf("%q is a placeholder that keytable does not know", word)
+			return nil, fmt.Errorf("unknown placeholder %q", word)
 		default:
 			b.WriteString(regexp.QuoteMeta(word))
 		}
@@ -221,7 +220,7 @@ func pattern(template string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + b.String() + "$")
 }
 
-// Row finds the row that a key belongs to.
+// Row returns the row of a key.
 func (t Table) Row(prefix, key string) (Row, bool) {
 	name, ok := strings.CutPrefix(key, prefix+":")
 	for _, row := range t {
@@ -232,28 +231,28 @@ func (t Table) Row(prefix, key string) (Row, bool) {
 	return Row{}, false
 }
 
-// Wrong says what is wrong with a key, or "".
+// Wrong returns the violation of a key, or "".
 func (t Table) Wrong(prefix string, k redisdb.Key) string {
 	row, ok := t.Row(prefix, k.Name)
 	switch {
 	case !ok:
-		return "no row of the table of Redis keys in ARCHITECTURE.md names it"
+		return "missing in the table of Redis keys in ARCHITECTURE.md"
 	case k.Type != row.Type:
-		return fmt.Sprintf("it is a %s; the row %s says %s", k.Type, row.Template, row.Type)
+		return fmt.Sprintf("got type %s, row %s wants %s", k.Type, row.Template, row.Type)
 	case k.TTL == redisdb.NoTTL && row.Life != redisdb.NoTTL:
-		return fmt.Sprintf("it does not expire; the row %s says %v at most", row.Template, row.Life)
+		return fmt.Sprintf("it does not expire, row %s wants at most %v", row.Template, row.Life)
 	case k.TTL > row.Life && row.Life != redisdb.NoTTL:
-		return fmt.Sprintf("it lives for another %v; the row %s says %v at most", k.TTL, row.Template, row.Life)
+		return fmt.Sprintf("got TTL %v, row %s wants at most %v", k.TTL, row.Template, row.Life)
 	case k.Type == "string" && k.Members > row.MaxText:
-		return fmt.Sprintf("it has %d bytes; the row %s allows %d", k.Members, row.Template, row.MaxText)
+		return fmt.Sprintf("got %d bytes, row %s wants at most %d", k.Members, row.Template, row.MaxText)
 	case k.Type != "string" && k.Members > row.MaxMembers:
-		return fmt.Sprintf("it has %d members; the row %s allows %d", k.Members, row.Template, row.MaxMembers)
+		return fmt.Sprintf("got %d members, row %s wants at most %d", k.Members, row.Template, row.MaxMembers)
 	}
 	return ""
 }
 
-// Scan looks at every key of a Redis and returns what is wrong, a line for each
-// key that is. Keys that begin with "test:" are a test's own.
+// Scan checks every key of a Redis and returns one line per violation. It ignores keys that begin
+// with "test:".
 func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix string) (wrong []string, err error) {
 	err = redisdb.KeyScan{}.Each(ctx, rdb, func(k redisdb.Key) {
 		if strings.HasPrefix(k.Name, "test:") {
@@ -266,9 +265,8 @@ func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix strin
 	return wrong, err
 }
 
-// Check scans and fails the test for what is wrong. The client should have
-// [Patience]. Only a Redis that the test
-// itself ended is not looked at, which is logged.
+// Check scans a Redis and fails the test for each violation. The client should use [Patience] as
+// its timeout. If the test itself ended the Redis, Check only logs that.
 func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
@@ -283,26 +281,25 @@ func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	})
 	switch {
 	case ended:
-		tb.Logf("the test ended its Redis: nobody looked at the keys (%v)", err)
+		tb.Logf("skip check of Redis keys: the test ended its Redis (%v)", err)
 		return
 	case err != nil:
-		tb.Errorf("look at the Redis keys: %v", err)
+		tb.Errorf("check Redis keys: %v", err)
 		return
 	}
 	wrong, err := Read(tb).Scan(ctx, rdb, prefix)
 	if err != nil {
-		tb.Errorf("look at the Redis keys: %v", err)
+		tb.Errorf("check Redis keys: %v", err)
 	}
 	for _, line := range wrong {
 		tb.Error(line)
 	}
 }
 
-// Patience is how long a client that checks should wait for an answer: other
-// tests may have the machine.
+// Patience is the reply timeout of a checking client: other tests may use the machine.
 const Patience = 30 * time.Second
 
-// gone reports whether nobody listens any more where a Redis was.
+// gone reports whether err means that the Redis has ended.
 func gone(err error) bool {
 	for _, end := range []error{syscall.ECONNREFUSED, fs.ErrNotExist, net.ErrClosed, redis.ErrClosed} {
 		if errors.Is(err, end) {

@@ -46,13 +46,13 @@ func TestRowsAreRead(t *testing.T) {
 			Table{{"bus", "stream", redisdb.NoTTL, 1000, 16<<10 + 24, nil}},
 			"",
 		},
-		{"no end and no bound", "| `bus` | stream | some | none | x |", nil, "has no bound"},
-		{"no time", "| `a` | hash | one | a while | x |", nil, "names no time"},
-		{"an unknown type", "| `a` | thing | one | 1 h | x |", nil, `the type "thing"`},
-		{"an unknown placeholder", "| `a:{ORDER}` | hash | one | 1 h | x |", nil, `"ORDER" is a placeholder`},
-		{"an unknown placeholder in small letters", "| `a:{order}` | hash | one | 1 h | x |", nil, `"order" is a placeholder`},
-		{"too few columns", "| `a` | hash |", nil, "a row of 2 columns"},
-		{"no row", "", nil, "it has no row"},
+		{"no end and no bound", "| `bus` | stream | some | none | x |", nil, "requires a bound"},
+		{"no time", "| `a` | hash | one | a while | x |", nil, "invalid lifetime"},
+		{"an unknown type", "| `a` | thing | one | 1 h | x |", nil, `unknown type "thing"`},
+		{"an unknown placeholder", "| `a:{ORDER}` | hash | one | 1 h | x |", nil, `unknown placeholder "ORDER"`},
+		{"an unknown placeholder in small letters", "| `a:{order}` | hash | one | 1 h | x |", nil, `unknown placeholder "order"`},
+		{"too few columns", "| `a` | hash |", nil, "row has 2 columns"},
+		{"no row", "", nil, "missing rows"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTheTableOfArchitectureIsRead(t *testing.T) {
 		"td:shop:geo:0:{wtmk}":                 "",
 		"td:shop:geo:all:{wtma}":               "",
 		"td:cache:Shop:{7}":                    "",
-		"td:unheard-of":                        "",
+		"td:unknown-key":                        "",
 		"cache:shop:{7}":                       "",
 		"tdd:cache:shop:{7}":                   "",
 		"td:code-limit:{" + p + "}:pause:more": "",
@@ -119,14 +119,14 @@ func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
 		{"all is well", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1048, TTL: time.Minute}, ""},
 		{"no end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: redisdb.NoTTL}, ""},
 		{"an end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: time.Hour}, ""},
-		{"unknown", redisdb.Key{Name: "td:other", Type: "string", TTL: time.Second}, "no row"},
-		{"another prefix", redisdb.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "no row"},
-		{"another type", redisdb.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "it is a hash"},
+		{"unknown", redisdb.Key{Name: "td:other", Type: "string", TTL: time.Second}, "missing in the table"},
+		{"another prefix", redisdb.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "missing in the table"},
+		{"another type", redisdb.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "got type hash"},
 		{"no end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "it does not expire"},
-		{"a late end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "it lives for another 1m0.001s"},
-		{"a long string", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "it has 1049 bytes"},
-		{"a long list", redisdb.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "it has 4 members"},
-		{"a long stream", redisdb.Key{Name: "td:bus", Type: "stream", Members: 11, TTL: redisdb.NoTTL}, "it has 11 members"},
+		{"a late end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "got TTL 1m0.001s"},
+		{"a long string", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "got 1049 bytes"},
+		{"a long list", redisdb.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "got 4 members"},
+		{"a long stream", redisdb.Key{Name: "td:bus", Type: "stream", Members: 11, TTL: redisdb.NoTTL}, "got 11 members"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAScanNamesEachKeyThatBreaksARule(t *testing.T) {
 		rdb.Set(ctx, "td:cache:shop:{2}", "endless", 0).Err(),
 		rdb.Set(ctx, "td:cache:shop:{3}", strings.Repeat("x", maxText+1), time.Minute).Err(),
 		rdb.Set(ctx, "td:cache:shop:{4}", "late", 24*time.Hour).Err(),
-		rdb.Set(ctx, "td:unheard-of", "unknown", time.Minute).Err(),
+		rdb.Set(ctx, "td:unknown-key", "unknown", time.Minute).Err(),
 		rdb.Set(ctx, "stray", "without a prefix", time.Minute).Err(),
 	} {
 		if err != nil {
@@ -164,7 +164,7 @@ func TestAScanNamesEachKeyThatBreaksARule(t *testing.T) {
 	}
 	all := strings.Join(wrong, "\n")
 	for _, want := range []string{
-		"{2}: it does not expire", "{3}: it has 16409 bytes", "{4}: it lives for another 2", "td:unheard-of: no row", "stray: no row",
+		"{2}: it does not expire", "{3}: got 16409 bytes", "{4}: got TTL 2", "td:unknown-key: missing in the table", "stray: missing in the table",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no line says %q:\n%s", want, all)

@@ -1,5 +1,4 @@
-// Package redistest runs Redis servers that a test crashes, replicates, promotes and
-// puts behind a proxy.
+// Package redistest runs Redis servers for tests that crash, replicate, promote or proxy them.
 package redistest
 
 import (
@@ -16,11 +15,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// deadline bounds each wait for a server.
+// deadline limits each wait for a server.
 const deadline = 20 * time.Second
 
-// A Proxy forwards connections to a Redis server. It can freeze them, which leaves
-// them open but moves no byte, cut them, and redirect them to another server.
+// A Proxy forwards connections to a Redis server. It can freeze them (they stay open, but no bytes
+// pass), cut them, and redirect them to another server.
 type Proxy struct {
 	listener net.Listener
 	gate     sync.RWMutex // held while frozen
@@ -47,7 +46,7 @@ func NewProxy(t testing.TB, url string) *Proxy {
 	return p
 }
 
-// address returns where the server at url listens.
+// address returns the listen address of the server at url.
 func address(url string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(url, "unix://"), "redis://")
 }
@@ -177,13 +176,13 @@ func (s *Server) Replicate() *Server {
 	return r
 }
 
-// Promote makes a replica a master.
+// Promote makes s a master.
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.must(s.Admin.ReplicaOf(s.t.Context(), "NO", "ONE"))
 }
 
-// must fails the test for the error of a command.
+// must fails the test on an error of a command.
 func (s *Server) must(cmd redis.Cmder) {
 	s.t.Helper()
 	if err := cmd.Err(); err != nil {

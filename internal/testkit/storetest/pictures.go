@@ -7,11 +7,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// AnyPictures are pictures for rooms that show some: every path below /media names one,
-// of 640 by 480 pixels, and nothing is written down of who shows it.
+// AnyPictures is a fake picture store: every path below /media is a picture of 640 × 480 pixels,
+// and usage is not recorded.
 type AnyPictures struct{}
 
-// Known has a size for every path below /media.
+// Known returns a size for every path below /media.
 func (AnyPictures) Known(_ context.Context, _ mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	known := map[string]mediapath.Size{}
 	for _, path := range paths {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FillRow sets the columns that a mutation does not set yet, each to a value of its own. The
-// columns are those of the entity, without its id.
+// FillRow sets each column that the mutation does not set to a distinct value. columns are those of
+// the entity, without its id.
 func FillRow(tb testing.TB, m entgo.Mutation, entity any, columns []string) {
 	tb.Helper()
 	fields := columnsOf(entity)
@@ -54,12 +54,11 @@ func FillRow(tb testing.TB, m entgo.Mutation, entity any, columns []string) {
 	}
 }
 
-// CheckRow checks that a service read a row that [FillRow] filled: each field of got holds
-// the value of the column of its name. Fields with another name or form are given with the
-// values that they must have. Columns that the service does not read are given by their
-// fields in row, a pointer to an entity.
+// CheckRow checks that a service read a row filled by [FillRow]: each field of got must equal the
+// column of its name. converted has the expected values of fields with another name or type. unread
+// names the columns that the service does not read. row is a pointer to an entity.
 //
-// A column or field that is new fails the test until it is filled and read, or named.
+// A new column or field fails the test until it is filled and read, or listed.
 func CheckRow(tb testing.TB, row, got any, converted map[string]any, unread ...string) {
 	tb.Helper()
 	columns, read := columnsOf(reflect.ValueOf(row).Elem().Interface()), map[string]reflect.Value{}
@@ -113,7 +112,8 @@ func columnsOf(entity any) map[string]reflect.Value {
 	return fields
 }
 
-// leaves adds the fields of a struct and of the structs in it, without those that no row has.
+// leaves adds the fields of a struct and of its nested structs, except unexported ones and those
+// without JSON.
 func leaves(v reflect.Value, into map[string]reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -127,7 +127,7 @@ func leaves(v reflect.Value, into map[string]reflect.Value) {
 	}
 }
 
-// plain returns a value without its pointer and its name.
+// plain returns a value without its pointer and its named type.
 func plain(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

@@ -14,12 +14,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// snapshotMembers is more members than any collection of a test has.
+// snapshotMembers exceeds the size of any collection of a test.
 const snapshotMembers = 10_000
 
-// Snapshot is all there is in a database and a Redis, line by line: every row, and of
-// every key type, value and, where the server is a real one, its bytes and the moment of
-// its end. Without a Redis, rows alone. For tests of what must change nothing.
+// Snapshot returns the content of a database and a Redis as sorted lines: every row, and of every
+// key the type and the value. Of a real Redis it adds the serialized value and the expiry time. rdb
+// may be nil. Use it to test that an operation changes nothing.
 func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	tb.Helper()
 	var lines []string
@@ -59,7 +59,7 @@ func tablesOf(tb testing.TB, db *sql.DB) (tables []string) {
 
 func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
 	tb.Helper()
-	rows, err := db.QueryContext(tb.Context(), "SELECT * FROM "+table) //nolint:gosec // a name of ours
+	rows, err := db.QueryContext(tb.Context(), "SELECT * FROM "+table) //nolint:gosec // a table name
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	return lines
 }
 
-// reader is who may see the bytes of keys: on a real server only an administrator.
+// reader returns a client that may dump keys: on a real server, an administrator.
 func reader(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
 	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
 		return rdb
@@ -116,8 +116,8 @@ func reader(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
 	return testkit.AdminClient(tb, rdb)
 }
 
-// bytesOf is what a real server tells of a key: an embedded one dumps texts alone, and
-// its clock moves the end of a key by milliseconds.
+// bytesOf returns the serialized value and the expiry time of a key. It returns "" for the embedded
+// Redis, which dumps only strings and shifts expiry times by milliseconds.
 func bytesOf(ctx context.Context, rdb redis.UniversalClient, key string) string {
 	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
 		return ""

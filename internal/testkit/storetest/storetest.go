@@ -1,6 +1,6 @@
-// Package storetest gives a room's tests both pairs of stores, and opens them as
-// a process has them. It stands apart from testkit because it needs rows and
-// kit/sqldb, whose tests need testkit.
+// Package storetest provides both pairs of stores to tests of domain packages, and opens them like
+// a process does. It is separate from testkit because it needs ent and kit/sqldb, whose tests need
+// testkit.
 package storetest
 
 import (
@@ -32,17 +32,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
-// Stores are where a room's test keeps its data: empty at first, shared by all
-// who open them.
+// Stores configures the stores of a test. They are initially empty and shared by all processes of
+// the test.
 type Stores struct {
 	SQL   sqldb.SQLConfig
 	Redis redisdb.RedisConfig
 
-	untouched redisdb.RedisConfig // Redis as it was given out: a test may cut its wires
+	untouched redisdb.RedisConfig // Redis without the test's modifications
 }
 
-// patience is the wait for a Redis that is there: a busy machine is not Redis away.
-// A test of an absent one cuts its wires, or sets a time.
+// patience is the timeout of Redis calls, so that a busy machine does not look like an unavailable
+// Redis. Tests of an unavailable Redis use a hook or set a shorter timeout.
 const patience = 5 * time.Second
 
 func stores(sql sqldb.SQLConfig, redis redisdb.RedisConfig) Stores {
@@ -50,22 +50,21 @@ func stores(sql sqldb.SQLConfig, redis redisdb.RedisConfig) Stores {
 	return Stores{sql, redis, redis}
 }
 
-// Each runs a test on SQLite with the embedded Redis, and on PostgreSQL
-// with a real one.
+// Each runs a test on SQLite with the embedded Redis, and on PostgreSQL with a real one.
 func Each(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) { test(t, embedded(t)) })
 	t.Run("real", func(t *testing.T) { test(t, Real(t)) })
 }
 
-// Real is a database in PostgreSQL, and a Redis: for what several operating
-// system processes do.
+// Real returns a PostgreSQL database and a Redis, for tests of several operating system processes.
 func Real(t testing.TB) Stores {
 	t.Helper()
 	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: Redis(t), Role: "state"})
 }
 
-// Redis is a Redis of the test's own: one server, or those that make test-cluster asks for.
+// Redis returns the URL of a private Redis: one server, or the topology that make test-cluster
+// selects.
 func Redis(tb testing.TB) string {
 	tb.Helper()
 	if url, ok := testkit.RedisOfMany(tb); ok {
@@ -74,14 +73,14 @@ func Redis(tb testing.TB) string {
 	return testkit.Redis(tb)
 }
 
-// Postgres is an empty database of its own with all tables: a copy of one that was
-// migrated once.
+// Postgres returns the DSN of a private empty database with all tables, a copy of a migrated
+// template.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return testkit.PostgresFrom(tb, version(tb), migrated)
 }
 
-// version names the template of the newest migration.
+// version returns the template name of the newest migration.
 func version(tb testing.TB) string {
 	files, err := migrate.Files("postgres")
 	if err != nil {
@@ -110,9 +109,8 @@ func makeTables(ctx context.Context, cfg sqldb.SQLConfig) error {
 	return errors.Join(err, db.Close())
 }
 
-// SQLite is a folder with an empty database that has all tables: a copy of one that
-// was migrated once in this process, because under the race detector each migration
-// of SQLite is a good part of a second.
+// SQLite returns a directory with an empty database that has all tables. It is a copy of a database
+// that this process migrated once, because a migration of SQLite is slow under the race detector.
 func SQLite(tb testing.TB) (dir string) {
 	tb.Helper()
 	from, err := emptySQLite()
@@ -126,7 +124,7 @@ func SQLite(tb testing.TB) (dir string) {
 	return dir
 }
 
-// emptySQLite is the folder of a migrated database, read into memory.
+// emptySQLite returns the directory of a migrated database, read into memory.
 var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 	dir, err := os.MkdirTemp("", "tandian-empty-")
 	if err != nil {
@@ -142,7 +140,7 @@ var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 	}
 	all := fstest.MapFS{}
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(dir, f.Name())) //nolint:gosec // a folder of ours
+		data, err := os.ReadFile(filepath.Join(dir, f.Name())) //nolint:gosec // a temporary directory
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +149,8 @@ var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 	return all, nil
 })
 
-// EachAndCluster is Each, and a third time with a Redis Cluster of
-// three: for what scripts and pipelines do. With -short it is Each.
+// EachAndCluster is like Each, and also runs the test with a Redis Cluster of three, for scripts
+// and pipelines. With -short it is Each.
 func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	Each(t, test)
@@ -162,15 +160,15 @@ func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
-// Cluster is a database in PostgreSQL, and a Redis Cluster of three, which takes
-// seconds to start: for several tests in one.
+// Cluster returns a PostgreSQL database and a Redis Cluster of three. The cluster takes seconds to
+// start: share it among subtests.
 func Cluster(t *testing.T) Stores {
 	t.Helper()
 	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
 }
 
-// Emptied returns the same Redis with nothing in it, and another empty database: one
-// of several tests on a cluster finds nothing that an earlier one left.
+// Emptied returns the same Redis, emptied, and another empty database. Use it between several tests
+// on one cluster.
 func (s Stores) Emptied(t testing.TB) Stores {
 	t.Helper()
 	admin := s.untouched
@@ -201,7 +199,7 @@ func embedded(t testing.TB) Stores {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without its clock nothing expires.
+	// Without its clock, nothing expires.
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var clock sync.WaitGroup
 	clock.Go(func() { _ = s.Run(ctx) })
@@ -213,25 +211,25 @@ func embedded(t testing.TB) Stores {
 	return stores(sqldb.SQLConfig{DataDir: SQLite(t)}, redisdb.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
 }
 
-// Prefix begins the Redis keys of a Process.
+// Prefix is the Redis key prefix of a Process.
 const Prefix = "td"
 
-// A Process is what a room is built from, as one of several processes on the
-// same stores has it.
+// A Process holds the dependencies of a domain package in one of several processes on the same
+// stores.
 type Process struct {
 	DB       *ent.Client
-	SQL      *sqldb.SQL // under DB
-	Dialect  string     // of both
+	SQL      *sqldb.SQL // below DB
+	Dialect  string     // of SQL
 	Redis    redis.UniversalClient
-	Locks    *lock.Locker // of all processes on the database
+	Locks    *lock.Locker // shared by all processes on the database
 	Hub      *cache.Client
 	Registry *prometheus.Registry
 	Log      *slog.Logger
-	Secrets  *testkit.Secrets // that the log must not show: it is searched when the test ends
+	Secrets  *testkit.Secrets // must not occur in the log; checked at the end of the test
 }
 
-// Open opens stores. All is closed with the test. The
-// keys that are in Redis then must follow the table in ARCHITECTURE.md.
+// Open opens stores and closes them with the test. At the end, it checks the keys in Redis against
+// the table in ARCHITECTURE.md.
 func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
@@ -289,7 +287,7 @@ func (p Process) NewOutbox(t testing.TB) *outbox.Box {
 	return box
 }
 
-// Relay does jobs of the outbox until the test ends.
+// Relay runs the outbox until the test ends.
 func Relay(t *testing.T, box *outbox.Box) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -303,8 +301,7 @@ func Relay(t *testing.T, box *outbox.Box) {
 	})
 }
 
-// checkKeys looks at the keys with a client of its own: what a test did to its
-// clients does not matter.
+// checkKeys checks the keys with a new client: the test may have changed its own.
 func checkKeys(t testing.TB, cfg redisdb.RedisConfig) {
 	cfg.Timeout = keytable.Patience
 	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))

@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// AtFirstTx returns a client that calls before before its first transaction begins, and then
-// begun. Either may be nil.
+// AtFirstTx returns a client that calls before before its first transaction begins, and begun
+// afterwards. Either may be nil.
 func (p Process) AtFirstTx(before, begun func()) *ent.Client {
 	drv := &hooked{Driver: p.SQL.Driver(sqldb.NewSQLMetrics(prometheus.NewRegistry(), nil))}
 	drv.before, drv.begun = once(before), once(begun)
@@ -40,7 +40,7 @@ func (h *hooked) Tx(ctx context.Context) (dialect.Tx, error) {
 	return tx, err //nolint:wrapcheck // of the driver itself
 }
 
-// QueryContext implements [sqlfile.Querier].
+// QueryContext implements [sqldb.Querier].
 func (h *hooked) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return h.Driver.(sqldb.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
 }

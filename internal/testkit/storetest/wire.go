@@ -12,15 +12,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// ErrCut is what a client of Redis gets whose [FaultyRedis] is cut.
+// ErrCut is the error of commands rejected by a [FaultyRedis].
 var ErrCut = errors.New("the wire is cut")
 
-// A FaultyRedis is a hook for a client of Redis, as the way to the server: it counts what goes
-// over it, and can be cut. The zero value is whole. It is safe for concurrent use.
+// A FaultyRedis is a client hook that counts round trips and injects failures. The zero value
+// passes everything. It is safe for concurrent use.
 type FaultyRedis struct {
-	Away  atomic.Bool            // nothing passes
-	Deaf  atomic.Bool            // scripts do not, outside pipelines
-	Trips atomic.Int64           // what passed: commands and pipelines
+	Away  atomic.Bool            // reject all commands
+	Deaf  atomic.Bool            // reject scripts outside pipelines
+	Trips atomic.Int64           // number of passed commands and pipelines
 	After atomic.Pointer[func()] // runs once, after the next pipeline
 }
 
@@ -57,8 +57,7 @@ func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// Asked is what do asks of the stores: round trips over a wire of the process, and
-// statements.
+// Asked returns the numbers of round trips over w and of SQL statements that do causes.
 func (p Process) Asked(t testing.TB, w *FaultyRedis, do func()) (trips, statements int) {
 	t.Helper()
 	before, sent := w.Trips.Load(), p.Statements(t)
@@ -66,14 +65,13 @@ func (p Process) Asked(t testing.TB, w *FaultyRedis, do func()) (trips, statemen
 	return int(w.Trips.Load() - before), p.Statements(t) - sent
 }
 
-// Statements is how many the process has sent to the database.
+// Statements returns the number of SQL statements of the process.
 func (p Process) Statements(t testing.TB) int {
 	t.Helper()
 	return p.Observed(t, "tandian_sql_statement_seconds")
 }
 
-// Observed is how often a histogram of the process has observed something, whatever its
-// labels.
+// Observed returns the number of observations of a histogram of the process, with any labels.
 func (p Process) Observed(t testing.TB, histogram string) (n int) {
 	t.Helper()
 	families, err := p.Registry.Gather()
@@ -90,7 +88,7 @@ func (p Process) Observed(t testing.TB, histogram string) (n int) {
 	return n
 }
 
-// Waiting is how many jobs of an outbox wait for somebody, when none is under way.
+// Waiting waits for running jobs of an outbox and returns the number of waiting ones.
 func Waiting(t testing.TB, box *outbox.Box) (n int64) {
 	t.Helper()
 	box.Wait()

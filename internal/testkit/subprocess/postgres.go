@@ -17,30 +17,30 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// ErrNoPostgres says that there is no PostgreSQL to start.
+// ErrNoPostgres reports that PostgreSQL is not installed.
 var ErrNoPostgres = errors.New("needs PostgreSQL (initdb and postgres) on PATH, and as root also setpriv")
 
-// Postgres is a server that belongs to a measurement alone. It is empty at first
-// and ends with this process. What is committed is on the disk, as in production.
+// Postgres is a PostgreSQL server for one measurement. It starts empty and ends with this process.
+// Commits are synced to disk, as in production.
 type Postgres struct {
 	URL      string
 	cmd      *exec.Cmd
 	lifeline io.Closer
 }
 
-// StartPostgres starts one, which Stop ends. Options are added to its command line, as
-// "-c", "wal_level=logical". The error is [ErrNoPostgres] if it is not on PATH.
+// StartPostgres starts a server; call Stop to end it. Options are added to its command line, such
+// as "-c", "wal_level=logical". It returns [ErrNoPostgres] if PostgreSQL is not on PATH.
 func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
 	return openPostgres(ctx, nil, options)
 }
 
-// StartRestored is StartPostgres on what fill puts into its folder, such as a base backup,
-// in the place of an empty database.
+// StartRestored is like StartPostgres, but fill provides the data directory, for example from a
+// base backup.
 func StartRestored(ctx context.Context, fill func(data string) error, options ...string) (*Postgres, error) {
 	return openPostgres(ctx, fill, options)
 }
 
-// openPostgres starts one on what fill puts there, nil for an empty database.
+// openPostgres starts a server on the data of fill, or on an empty database if fill is nil.
 func openPostgres(ctx context.Context, fill func(data string) error, options []string) (*Postgres, error) {
 	as, owner, err := postgresUser()
 	if err != nil {
@@ -74,7 +74,7 @@ func openPostgres(ctx context.Context, fill func(data string) error, options []s
 	return s, nil
 }
 
-// initDatabase makes an empty one.
+// initDatabase creates an empty database cluster.
 func initDatabase(ctx context.Context, dir, data string, as []string, owner int, initdb string) error {
 	if err := give(dir, owner); err != nil {
 		return err
@@ -83,12 +83,12 @@ func initDatabase(ctx context.Context, dir, data string, as []string, owner int,
 	create := exec.CommandContext(ctx, args[0], args[1:]...)
 	create.Dir = dir
 	if out, err := create.CombinedOutput(); err != nil {
-		return fmt.Errorf("create a database: %w: %s", err, out)
+		return fmt.Errorf("create database cluster: %w: %s", err, out)
 	}
 	return nil
 }
 
-// give hands a folder and all that is in it to the user that PostgreSQL runs as.
+// give changes the owner of a directory tree to the user that runs PostgreSQL.
 func give(dir string, owner int) error {
 	if owner < 0 {
 		return nil
@@ -100,7 +100,7 @@ func give(dir string, owner int) error {
 		return os.Lchown(path, owner, -1)
 	})
 	if err != nil {
-		return fmt.Errorf("give PostgreSQL its directory: %w", err)
+		return fmt.Errorf("change owner of PostgreSQL directory: %w", err)
 	}
 	return nil
 }
@@ -117,8 +117,8 @@ func startPostgres(ctx context.Context, dir, data string, as []string, postgres 
 	return &Postgres{URL: "postgres:///postgres?sslmode=disable&user=tandian&host=" + url.QueryEscape(dir), cmd: cmd, lifeline: lifeline}, nil
 }
 
-// postgresUser is what stands before its commands, which do not run as root, and
-// who owns its directory; -1 is this user.
+// postgresUser returns the command prefix that drops root privileges, and the owner of the data
+// directory. If the process is not root, there is no prefix and owner is -1.
 func postgresUser() (as []string, owner int, err error) {
 	if os.Getuid() != 0 {
 		return nil, -1, nil
@@ -132,18 +132,18 @@ func postgresUser() (as []string, owner int, err error) {
 		owner, err = strconv.Atoi(nobody.Uid)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("find a user for PostgreSQL: %w", err)
+		return nil, 0, fmt.Errorf("look up user for PostgreSQL: %w", err)
 	}
 	return []string{setpriv, "--reuid", nobody.Uid, "--regid", nobody.Gid, "--clear-groups", "--"}, owner, nil
 }
 
-// FindPostgres looks for the programs on PATH, and where Debian keeps the newest. The
-// error is [ErrNoPostgres] if there are none.
+// FindPostgres finds the programs on PATH, or else the newest ones in Debian's directories. It
+// returns [ErrNoPostgres] if there are none.
 func FindPostgres() (postgres, initdb string, err error) {
 	postgres, err1 := exec.LookPath("postgres")
 	initdb, err2 := exec.LookPath("initdb")
 	if err1 == nil && err2 == nil {
-		// initdb finds its other half beside itself, not beside a link to it.
+		// initdb finds postgres in its own directory, but not through a link.
 		postgres, err1 = filepath.EvalSymlinks(postgres)
 		initdb, err2 = filepath.EvalSymlinks(initdb)
 		return postgres, initdb, errors.Join(err1, err2)
@@ -159,7 +159,7 @@ func FindPostgres() (postgres, initdb string, err error) {
 	return "", "", ErrNoPostgres
 }
 
-// answers waits until the server does.
+// answers waits until the server answers.
 func (s *Postgres) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -171,7 +171,7 @@ func (s *Postgres) answers(ctx context.Context) error {
 	return db.Await(ctx, func(error) {})
 }
 
-// Stop ends the server and removes what it stored.
+// Stop ends the server and removes its data.
 func (s *Postgres) Stop() {
 	_ = s.lifeline.Close()
 	_ = s.cmd.Wait()

@@ -13,12 +13,12 @@ import (
 	"sync"
 )
 
-// Process is another process, which answers questions Q with answers A and may be
-// killed. Its methods are safe for concurrent use.
+// A Process is another process that answers questions Q with answers A and may be killed. It is
+// safe for concurrent use.
 type Process[Q, A any] struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	gone chan struct{} // closed when it is dead and what it said is read
+	gone chan struct{} // closed when it is dead and its output is read
 	once sync.Once
 
 	mu      sync.Mutex
@@ -28,45 +28,44 @@ type Process[Q, A any] struct {
 	out     *json.Encoder
 }
 
-// message is a question or an answer on its way; several may be under way at a
-// time.
+// A message is a question or an answer. Several questions may be pending.
 type message[T any] struct {
 	ID   int
 	Text T
 }
 
-// ErrDied says that a process died before it answered.
+// ErrDied reports that a process died before it answered.
 var ErrDied = errors.New("the process died")
 
-// StartProcess starts a command that calls [Serve] on its standard input and
-// output, and tells it a setting. Kill ends it.
+// StartProcess starts a command that calls [Serve] on its standard input and output, and sends it a
+// setting. Kill ends it.
 func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) {
 	p := &Process[Q, A]{cmd: cmd, gone: make(chan struct{}), pending: make(map[int]chan A)}
 	var err error
 	if p.in, err = cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+		return nil, fmt.Errorf("start process: %w", err)
 	}
 	said, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+		return nil, fmt.Errorf("start process: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+		return nil, fmt.Errorf("start process: %w", err)
 	}
 	go func() {
 		defer close(p.gone)
 		p.listen(said)
-		_ = cmd.Wait() // mostly "killed"
+		_ = cmd.Wait() // usually "killed"
 	}()
 	p.out = json.NewEncoder(p.in)
 	if err := p.out.Encode(setting); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("tell a process its setting: %w", err)
+		return nil, fmt.Errorf("send setting to process: %w", err)
 	}
 	return p, nil
 }
 
-// listen hands out answers until the process is dead.
+// listen distributes answers until the process is dead.
 func (p *Process[Q, A]) listen(said io.Reader) {
 	answers := json.NewDecoder(said)
 	for {
@@ -75,7 +74,7 @@ func (p *Process[Q, A]) listen(said io.Reader) {
 			break
 		}
 		p.mu.Lock()
-		p.pending[a.ID] <- a.Text // it has room for one
+		p.pending[a.ID] <- a.Text // has capacity 1
 		delete(p.pending, a.ID)
 		p.mu.Unlock()
 	}
@@ -88,8 +87,8 @@ func (p *Process[Q, A]) listen(said io.Reader) {
 	clear(p.pending)
 }
 
-// Ask asks a question. The answer comes on the channel, which is closed without
-// one if the process dies.
+// Ask sends a question. The returned channel receives the answer; it is closed without an answer if
+// the process dies.
 func (p *Process[Q, A]) Ask(question Q) <-chan A {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,12 +99,12 @@ func (p *Process[Q, A]) Ask(question Q) <-chan A {
 	}
 	p.ids++
 	p.pending[p.ids] = answer
-	_ = p.out.Encode(message[Q]{p.ids, question}) // if it is dead, listen will close the answer
+	_ = p.out.Encode(message[Q]{p.ids, question}) // if it is dead, listen closes the channel
 	return answer
 }
 
-// Call asks a question and waits for the answer. The error is [ErrDied] or that of
-// ctx; what the process itself has to say against it is in the answer.
+// Call sends a question and waits for the answer. It returns [ErrDied] or the error of ctx. Errors
+// of the operation itself are part of the answer.
 func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
 	select {
 	case a, ok := <-p.Ask(question):
@@ -119,7 +118,7 @@ func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
 	}
 }
 
-// Kill ends the process, SIGKILL where there are signals, and waits for it.
+// Kill ends the process, with SIGKILL where signals exist, and waits for it.
 func (p *Process[Q, A]) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be dead already
@@ -128,15 +127,14 @@ func (p *Process[Q, A]) Kill() {
 	})
 }
 
-// Serve is such a process: it reads its setting and then questions from in, and
-// writes answers to out. It returns when in ends, which the kernel sees to when
-// the parent dies in whatever way: no child outlives it. What is under way then is
-// not waited for; the process is to exit.
+// Serve is the child's side of a [Process]. It reads its setting and then questions from in, and
+// writes answers to out. It returns when in ends; the kernel closes in when the parent dies, so no
+// child outlives it. Serve does not wait for pending answers; the process should exit.
 func Serve[S, Q, A any](in io.Reader, out io.Writer, begin func(S) (answer func(Q) A, err error)) error {
 	questions := json.NewDecoder(in)
 	var s S
 	if err := questions.Decode(&s); err != nil {
-		return fmt.Errorf("read the setting: %w", err)
+		return fmt.Errorf("read setting: %w", err)
 	}
 	answer, err := begin(s)
 	if err != nil {
@@ -149,13 +147,13 @@ func Serve[S, Q, A any](in io.Reader, out io.Writer, begin func(S) (answer func(
 		if err := questions.Decode(&q); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("read a question: %w", err)
+			return fmt.Errorf("read question: %w", err)
 		}
 		go func() {
 			a := message[A]{q.ID, answer(q.Text)}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = answers.Encode(a) // the parent is gone; in ends next
+			_ = answers.Encode(a) // the parent has died; in ends next
 		}()
 	}
 }

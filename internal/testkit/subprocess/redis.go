@@ -21,12 +21,11 @@ import (
 //go:embed guard.sh
 var guard string
 
-// ErrNoServer says that there is no redis-server to start.
+// ErrNoServer reports that redis-server is not installed.
 var ErrNoServer = errors.New("needs redis-server on PATH")
 
-// Redis is a server that belongs to a measurement alone: it may be stopped and
-// emptied. It is empty at first, keeps nothing unless it is told to, and ends with
-// this process.
+// Redis is a Redis server for one measurement, which may stop and empty it. It starts empty, stores
+// nothing on disk unless options enable it, and ends with this process.
 type Redis struct {
 	URL      string
 	dir      string
@@ -35,9 +34,8 @@ type Redis struct {
 	lifeline io.WriteCloser
 }
 
-// StartRedis starts one, which Stop ends. Options are added to its command line, as
-// "--appendonly", "yes". The error is [ErrNoServer] if there is no redis-server on
-// PATH.
+// StartRedis starts a server; call Stop to end it. Options are added to its command line, such as
+// "--appendonly", "yes". It returns [ErrNoServer] if redis-server is not on PATH.
 func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -63,10 +61,9 @@ func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 	return s, nil
 }
 
-// guarded starts a server that ends, by a signal, when the lifeline is closed: at
-// the latest when this process ends, in whatever way. Its directory is removed then.
-// Who writes the line "keep" into the lifeline has it end by SIGTERM, and what it
-// stored stays.
+// guarded starts a server. Closing the lifeline ends it with a signal and removes its directory;
+// the kernel closes the lifeline when this process ends. Writing the line "keep" to the lifeline
+// ends the server with SIGTERM instead and leaves its directory.
 func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exec.Cmd, lifeline io.WriteCloser, err error) {
 	cmd = exec.CommandContext(context.WithoutCancel(ctx), "sh", append([]string{"-c", guard, "guard", signal, dir}, server...)...)
 	cmd.Dir = dir
@@ -76,7 +73,7 @@ func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exe
 	return cmd, lifeline, err
 }
 
-// answers waits until the server does.
+// answers waits until the server answers.
 func (s *Redis) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -88,8 +85,7 @@ func (s *Redis) answers(ctx context.Context) error {
 	return redisdb.Await(ctx, "redis-server", rdb, func(error) {})
 }
 
-// Signal asks the server for its process, and returns what sends that a signal
-// such as "STOP" or "CONT".
+// Signal returns a function that sends the server process a signal such as "STOP" or "CONT".
 func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err error) {
 	rdb, err := OpenRedis(s.URL)
 	if err != nil {
@@ -98,11 +94,11 @@ func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err e
 	defer func() { _ = rdb.Close() }()
 	info, err := rdb.Info(ctx, "server").Result()
 	if err != nil {
-		return nil, fmt.Errorf("ask redis-server for its process id: %w", err)
+		return nil, fmt.Errorf("read process id of redis-server: %w", err)
 	}
 	found := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)
 	if found == nil {
-		return nil, errors.New("redis-server does not say its process id")
+		return nil, errors.New("read process id of redis-server: missing in INFO")
 	}
 	return func(name string) error {
 		if out, err := exec.CommandContext(context.WithoutCancel(ctx), "kill", "-"+name, found[1]).CombinedOutput(); err != nil {
@@ -112,9 +108,8 @@ func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err e
 	}, nil
 }
 
-// Restart ends the server as a service manager does, by SIGTERM, and starts it again
-// on what it kept, if it was told to keep something, after it was down for a time. The
-// URL stays the same. It returns when the server answers again.
+// Restart ends the server with SIGTERM, like a service manager, waits for the duration down, and
+// starts it again on its stored data. The URL stays the same. It returns when the server answers.
 func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
 	if _, err := io.WriteString(s.lifeline, "keep\n"); err != nil {
 		return fmt.Errorf("stop redis-server: %w", err)
@@ -122,40 +117,39 @@ func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
 	if err := s.cmd.Wait(); err != nil {
 		return fmt.Errorf("stop redis-server: %w", err)
 	}
-	_ = s.lifeline.Close() // nobody reads it any more
+	_ = s.lifeline.Close() // its reader has ended
 	var interrupted error
 	select {
 	case <-ctx.Done():
-		interrupted = ctx.Err() // it is started all the same, so that Stop finds what it removes
+		interrupted = ctx.Err() // start anyway, so that Stop can remove the directory
 	case <-time.After(down):
 	}
 	cmd, lifeline, err := guarded(ctx, "KILL", s.dir, s.command)
 	if err != nil {
-		return fmt.Errorf("start redis-server again: %w", errors.Join(err, os.RemoveAll(s.dir)))
+		return fmt.Errorf("restart redis-server: %w", errors.Join(err, os.RemoveAll(s.dir)))
 	}
 	s.cmd, s.lifeline = cmd, lifeline
 	return errors.Join(interrupted, s.answers(ctx))
 }
 
-// Stop ends the server, also one that was stopped by a signal, and removes it.
+// Stop ends the server, even one stopped by a signal, and removes its data.
 func (s *Redis) Stop() {
 	_ = s.lifeline.Close()
 	_ = s.cmd.Wait()
 }
 
-// OpenRedis opens a client with the options of the server's own.
+// OpenRedis opens a client with the options of a Tandian server.
 func OpenRedis(url string) (redis.UniversalClient, error) {
 	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "bench"}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-// OpenPatient opens a client that waits: on a busy machine a command may take
-// longer than a server would wait for it, and that says nothing about what is
-// measured, unless that is a Redis that does not answer.
+// OpenPatient opens a client with long timeouts: on a busy machine, a command may take longer than
+// a Tandian server would wait. Use it unless the measurement is about a Redis that does not answer.
 func OpenPatient(url string) (redis.UniversalClient, error) {
 	return redisdb.OpenRedis(redisdb.RedisConfig{
 		URL: url, Role: "bench", Timeout: Patience, PoolTimeout: Patience,
 	}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-// Patience is how long a client waits that [OpenPatient] opened.
+// Patience is the timeout of clients from [OpenPatient].
 const Patience = 30 * time.Second
