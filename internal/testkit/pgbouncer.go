@@ -21,7 +21,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 	tb.Helper()
 	program := os.Getenv("TANDIAN_TEST_PGBOUNCER")
 	if program == "" {
-		without(tb, "PgBouncer")
+		missingServer(tb, "PgBouncer")
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

@@ -37,7 +37,7 @@ func Postgres(tb testing.TB) string {
 	if err := s.create(ctx, name, "template0"); err != nil {
 		tb.Fatalf("create a test database: %v", err)
 	}
-	return s.lend(tb, name)
+	return s.dropAfterTest(tb, name)
 }
 
 // PostgresFrom is like [Postgres], but the database is a copy of the template called name, which
@@ -65,7 +65,7 @@ func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, 
 	if err != nil {
 		tb.Fatalf("create a test database from the template %q: %v", name, err)
 	}
-	return s.lend(tb, database)
+	return s.dropAfterTest(tb, database)
 }
 
 // OwnServer runs a test again, alone, on a PostgreSQL server without other tests, and reports
@@ -109,7 +109,7 @@ func connect(tb testing.TB) pgServer {
 	tb.Helper()
 	dsn := os.Getenv("TANDIAN_TEST_DATABASE_URL")
 	if dsn == "" {
-		without(tb, "PostgreSQL")
+		missingServer(tb, "PostgreSQL")
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s pgServer) dsn(database string) string {
 	return u.String()
 }
 
-// lend returns the DSN of a database and drops the database after the test.
-func (s pgServer) lend(tb testing.TB, database string) string {
+// dropAfterTest returns the DSN of a database and drops the database after the test.
+func (s pgServer) dropAfterTest(tb testing.TB, database string) string {
 	tb.Cleanup(func() {
 		// The test's context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -182,9 +182,9 @@ func (s pgServer) makeTemplate(ctx context.Context, template string, migrate fun
 		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // otherwise the end of the session unlocks
 	}()
 
-	var there bool
-	err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&there)
-	if err != nil || there {
+	var exists bool
+	err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&exists)
+	if err != nil || exists {
 		return err
 	}
 	draft := template + "_draft"

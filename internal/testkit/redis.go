@@ -45,7 +45,7 @@ func redisProgram(tb testing.TB) string {
 	tb.Helper()
 	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
 	if program == "" {
-		without(tb, "Redis")
+		missingServer(tb, "Redis")
 	}
 	return program
 }

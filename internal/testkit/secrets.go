@@ -11,8 +11,8 @@ import (
 // phone number, no token and no login in a URL. The zero value is ready. It is safe for concurrent
 // use.
 type Secrets struct {
-	mu    sync.Mutex
-	heard map[string]bool
+	mu      sync.Mutex
+	secrets map[string]bool
 }
 
 // Add records a secret, unless it is "".
@@ -22,15 +22,15 @@ func (s *Secrets) Add(secret string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.heard == nil {
-		s.heard = map[string]bool{}
+	if s.secrets == nil {
+		s.secrets = map[string]bool{}
 	}
-	s.heard[secret] = true
+	s.secrets[secret] = true
 }
 
-// suspicious matches phone numbers in E.164, phone numbers of mainland China and URLs with a
+// secretPattern matches phone numbers in E.164, phone numbers of mainland China and URLs with a
 // password.
-var suspicious = regexp.MustCompile(`\+[1-9]\d{7,14}\b|\b(?:86)?1[3-9]\d{9}\b|://[^\s:/@"]*:[^\s@"]+@`)
+var secretPattern = regexp.MustCompile(`\+[1-9]\d{7,14}\b|\b(?:86)?1[3-9]\d{9}\b|://[^\s:/@"]*:[^\s@"]+@`)
 
 // word matches whole words. A token or its hash is a word: 256 bits in base64url.
 var word = regexp.MustCompile(`[A-Za-z0-9_-]+`)
@@ -49,7 +49,7 @@ func (s *Secrets) Leaks(log string) (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var shown []*regexp.Regexp // few or none: a pattern of all secrets takes seconds for a long log
-	for secret := range s.heard {
+	for secret := range s.secrets {
 		if !strings.Contains(log, secret) {
 			continue
 		}
@@ -59,11 +59,11 @@ func (s *Secrets) Leaks(log string) (lines []string) {
 		}
 		shown = append(shown, regexp.MustCompile(pattern))
 	}
-	heard := func(line string) bool {
+	hasSecret := func(line string) bool {
 		return slices.ContainsFunc(shown, func(r *regexp.Regexp) bool { return r.MatchString(line) })
 	}
 	for line := range strings.Lines(log) {
-		if suspicious.MatchString(line) || hasToken(line) || heard(line) {
+		if secretPattern.MatchString(line) || hasToken(line) || hasSecret(line) {
 			lines = append(lines, line)
 		}
 	}

@@ -107,8 +107,8 @@ func root() (string, error) {
 	}
 }
 
-// without skips or fails a test that needs a missing server.
-func without(tb testing.TB, what string) {
+// missingServer skips or fails a test that needs a missing server.
+func missingServer(tb testing.TB, what string) {
 	tb.Helper()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
 		tb.Fatalf("needs %s, which TANDIAN_REQUIRE_SERVERS=1 promises: run `make test`", what)

@@ -95,7 +95,7 @@ func startCluster(ctx context.Context, program string) (t topology, err error) {
 		}
 		keepAlive(stop)
 		t.nodes = append(t.nodes, n.addr())
-		err = at(n.addr(), func(rdb *redis.Client) error {
+		err = withAdmin(n.addr(), func(rdb *redis.Client) error {
 			for _, other := range all {
 				if err := rdb.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.bus).Err(); err != nil {
 					return err
@@ -114,16 +114,16 @@ func startCluster(ctx context.Context, program string) (t topology, err error) {
 		all = append(all, n)
 	}
 	for i, n := range all[masters:] {
-		if err := soon(ctx, func() error {
-			return at(n.addr(), func(rdb *redis.Client) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", ids[i]).Err() })
+		if err := retry(ctx, func() error {
+			return withAdmin(n.addr(), func(rdb *redis.Client) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", ids[i]).Err() })
 		}); err != nil {
 			return t, err
 		}
 	}
 	t.url = "redis+cluster://" + t.nodes[0] + "?addr=" + strings.Join(t.nodes[1:], "&addr=")
-	return t, soon(ctx, func() error {
+	return t, retry(ctx, func() error {
 		for _, addr := range t.nodes {
-			if err := at(addr, func(rdb *redis.Client) error {
+			if err := withAdmin(addr, func(rdb *redis.Client) error {
 				info, err := rdb.ClusterInfo(ctx).Result()
 				if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") || !strings.Contains(info, "cluster_known_nodes:6")) {
 					err = errors.New("the cluster is not formed yet")
@@ -165,7 +165,7 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 		t.nodes = append(t.nodes, "127.0.0.1:"+port)
 	}
 	for _, addr := range t.nodes {
-		if err := soon(ctx, func() error { return at(addr, func(rdb *redis.Client) error { return linked(ctx, rdb) }) }); err != nil {
+		if err := retry(ctx, func() error { return withAdmin(addr, func(rdb *redis.Client) error { return linked(ctx, rdb) }) }); err != nil {
 			return t, err
 		}
 	}
@@ -177,7 +177,7 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 		addrs = append(addrs, "127.0.0.1:"+port)
 	}
 	t.url = "redis+sentinel://" + addrs[0] + "/?master_name=tandian&addr=" + strings.Join(addrs[1:], "&addr=")
-	return t, soon(ctx, func() error {
+	return t, retry(ctx, func() error {
 		for _, addr := range addrs {
 			s := redis.NewSentinelClient(&redis.Options{Addr: addr})
 			m, err := s.Master(ctx, "tandian").Result()
@@ -214,15 +214,15 @@ func launchSentinel(program, port, master string) error {
 	return nil
 }
 
-// at runs do with an administrator's client of a server.
-func at(addr string, do func(rdb *redis.Client) error) error {
+// withAdmin runs do with an administrator's client of a server.
+func withAdmin(addr string, do func(rdb *redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: AdminUser, Password: "any"})
 	defer func() { _ = rdb.Close() }()
 	return do(rdb)
 }
 
-// soon retries until try succeeds or ctx ends.
-func soon(ctx context.Context, try func() error) error {
+// retry retries until try succeeds or ctx ends.
+func retry(ctx context.Context, try func() error) error {
 	for {
 		err := try()
 		if err == nil {
@@ -239,7 +239,7 @@ func soon(ctx context.Context, try func() error) error {
 // empty empties the masters.
 func (t topology) empty(ctx context.Context) error {
 	for _, addr := range t.nodes {
-		if err := at(addr, func(rdb *redis.Client) error {
+		if err := withAdmin(addr, func(rdb *redis.Client) error {
 			info, err := rdb.Info(ctx, "replication").Result()
 			if err != nil || !strings.Contains(info, "role:master") {
 				return err

@@ -16,9 +16,9 @@ func SplitsPassword(u *url.URL) bool {
 	return strings.Contains(u.EscapedPath()+"?"+u.RawQuery, "@") || u.Fragment != ""
 }
 
-// minShown is the minimum length of a secret that is searched for in error texts. Shorter ones
+// minSecretLen is the minimum length of a secret that is searched for in error texts. Shorter ones
 // occur in many words by chance.
-const minShown = 4
+const minSecretLen = 4
 
 // ParseError returns the error of parse for u, without secrets. Since parsers quote their input, it
 // parses a copy without the password. If the error text still contains a secret, only the text
@@ -28,7 +28,7 @@ func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 	var shown []string
 	if _, err := parse(safe.String()); err != nil {
 		for part := range strings.SplitSeq(err.Error(), ": ") {
-			if shows(part, secrets) {
+			if containsSecret(part, secrets) {
 				break
 			}
 			shown = append(shown, part)
@@ -59,10 +59,10 @@ func withoutSecrets(u *url.URL) (safe *url.URL, secrets []string) {
 	return &c, secrets
 }
 
-// shows reports whether text contains one of the secrets, plain or escaped.
-func shows(text string, secrets []string) bool {
+// containsSecret reports whether text contains one of the secrets, plain or escaped.
+func containsSecret(text string, secrets []string) bool {
 	return slices.ContainsFunc(secrets, func(secret string) bool {
-		return len(secret) >= minShown && (strings.Contains(text, secret) ||
+		return len(secret) >= minSecretLen && (strings.Contains(text, secret) ||
 			strings.Contains(text, url.QueryEscape(secret)) || strings.Contains(text, url.PathEscape(secret)))
 	})
 }

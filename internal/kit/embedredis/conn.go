@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// keepBuffer is the maximum capacity of an empty buffer that a connection retains, in bytes.
-const keepBuffer = 64 << 10
+// maxIdleBuffer is the maximum capacity of an empty buffer that a connection retains, in bytes.
+const maxIdleBuffer = 64 << 10
 
 var errOutputLimit = errors.New("client does not read its replies")
 
@@ -91,8 +91,8 @@ type stream struct {
 	mu              sync.Mutex
 	changed         *sync.Cond
 	buf             bytes.Buffer
-	writerGone      bool
-	readerGone      bool
+	writerClosed    bool
+	readerClosed    bool
 	readBy, writeBy deadline
 }
 
@@ -114,7 +114,7 @@ func (s *stream) read(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case s.readerGone:
+		case s.readerClosed:
 			return 0, net.ErrClosed
 		case s.readBy.passed():
 			return 0, os.ErrDeadlineExceeded
@@ -122,12 +122,12 @@ func (s *stream) read(p []byte) (int, error) {
 			return 0, nil
 		case s.buf.Len() > 0:
 			n, _ := s.buf.Read(p)
-			if s.buf.Len() == 0 && s.buf.Cap() > keepBuffer {
+			if s.buf.Len() == 0 && s.buf.Cap() > maxIdleBuffer {
 				s.buf = bytes.Buffer{}
 			}
 			s.changed.Broadcast()
 			return n, nil
-		case s.writerGone:
+		case s.writerClosed:
 			return 0, io.EOF
 		}
 		s.wait(&s.readBy)
@@ -141,18 +141,18 @@ func (s *stream) write(p []byte, waits bool) (int, error) {
 	defer s.mu.Unlock()
 	for done := 0; ; {
 		switch {
-		case s.writerGone:
+		case s.writerClosed:
 			return done, net.ErrClosed
-		case s.readerGone:
+		case s.readerClosed:
 			return done, syscall.EPIPE
 		case s.writeBy.passed():
 			return done, os.ErrDeadlineExceeded
 		}
-		room := s.limit - s.buf.Len()
-		if !waits && room < len(p) {
+		space := s.limit - s.buf.Len()
+		if !waits && space < len(p) {
 			return 0, errOutputLimit
 		}
-		n := min(room, len(p)-done)
+		n := min(space, len(p)-done)
 		s.buf.Write(p[done : done+n])
 		done += n
 		s.changed.Broadcast()
@@ -196,7 +196,7 @@ func (d *deadline) stop() {
 func (s *stream) closeWriter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writerGone = true
+	s.writerClosed = true
 	s.writeBy.stop()
 	s.changed.Broadcast()
 }
@@ -204,7 +204,7 @@ func (s *stream) closeWriter() {
 func (s *stream) closeReader() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readerGone = true
+	s.readerClosed = true
 	s.readBy.stop()
 	s.buf = bytes.Buffer{}
 	s.changed.Broadcast()

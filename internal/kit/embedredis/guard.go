@@ -21,11 +21,11 @@ const maxString = 64 << 20
 // it must not access the database, unless it knows the caller.
 func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	why := s.refusal(cmd, args)
-	if why == "" && isHyperLogLog(cmd) && !onItsOwn(c) {
+	if why == "" && isHyperLogLog(cmd) && !isDirect(c) {
 		why = notServed(cmd + " in a script or a transaction")
 	}
 	if why != "" {
-		s.spoil(c)
+		s.failTransaction(c)
 		c.WriteError("ERR " + why)
 		return true
 	}
@@ -43,10 +43,10 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// spoil makes the EXEC of an open transaction fail, like Redis after a command that it could not
+// failTransaction makes the EXEC of an open transaction fail, like Redis after a command that it could not
 // queue. miniredis does so only for its own errors, so spoil provokes one: GET without a key, on a
 // discarded connection that shares the transaction.
-func (s *Server) spoil(c *server.Peer) {
+func (s *Server) failTransaction(c *server.Peer) {
 	if c.Ctx == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *Server) refusal(cmd string, args []string) string {
 	case "XCLAIM":
 		return claim(args)
 	case "XREAD", "XREADGROUP":
-		return twice(cmd, args)
+		return duplicateStream(cmd, args)
 	}
 	return ""
 }
@@ -134,9 +134,9 @@ func claim(args []string) string {
 	return ""
 }
 
-// twice rejects a stream that occurs twice in one command: the reply would have more items than its
+// duplicateStream rejects a stream that occurs twice in one command: the reply would have more items than its
 // header announces, and shift every later reply of the connection.
-func twice(cmd string, args []string) string {
+func duplicateStream(cmd string, args []string) string {
 	i := slices.IndexFunc(args, func(a string) bool { return strings.EqualFold(a, "STREAMS") })
 	if i < 0 {
 		return ""

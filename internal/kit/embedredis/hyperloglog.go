@@ -18,8 +18,8 @@ import (
 
 // Error texts of Redis.
 var (
-	errNoSketch  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck,revive // text of Redis
-	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
+	errInvalidSketch = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck,revive // text of Redis
+	errWrongType     = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 
 // errChanged reports that a key changed between reading and writing it.
@@ -29,9 +29,9 @@ var errChanged = errors.New("key changed concurrently")
 // debugging commands either.
 func isHyperLogLog(cmd string) bool { return cmd == "PFADD" || cmd == "PFCOUNT" || cmd == "PFMERGE" }
 
-// onItsOwn reports whether a connection runs the command directly: not in a script, which holds the
+// isDirect reports whether a connection runs the command directly: not in a script, which holds the
 // database lock, and not in a transaction. miniredis does not export that state.
-func onItsOwn(c *server.Peer) bool {
+func isDirect(c *server.Peer) bool {
 	if c.Ctx == nil {
 		return true // first command of this connection
 	}
@@ -49,7 +49,7 @@ func (s *Server) hyperLogLog(c *server.Peer, cmd string, args []string) {
 	var n int
 	err := errChanged
 	for errors.Is(err, errChanged) {
-		n, err = s.sketched(cmd, args)
+		n, err = s.runHyperLogLog(cmd, args)
 	}
 	switch {
 	case err != nil:
@@ -61,10 +61,10 @@ func (s *Server) hyperLogLog(c *server.Peer, cmd string, args []string) {
 	}
 }
 
-// sketched runs a command once. Its error is the reply, or errChanged if the caller must retry
+// runHyperLogLog runs a command once. Its error is the reply, or errChanged if the caller must retry
 // after a concurrent change.
-func (s *Server) sketched(cmd string, args []string) (n int, err error) {
-	t := &turn{s: s}
+func (s *Server) runHyperLogLog(cmd string, args []string) (n int, err error) {
+	t := &hllTx{s: s}
 	switch cmd {
 	case "PFCOUNT":
 		all, _, err := t.sketch(args[0])
@@ -81,31 +81,31 @@ func (s *Server) sketched(cmd string, args []string) (n int, err error) {
 			}
 			all.Merge(one)
 		}
-		return 0, t.keep(args[0], all)
+		return 0, t.store(args[0], all)
 	}
-	all, there, err := t.sketch(args[0])
+	all, found, err := t.sketch(args[0])
 	if err != nil {
 		return 0, err
 	}
-	changed := !there
+	changed := !found
 	for _, member := range args[1:] {
 		changed = all.Add([]byte(member)) || changed
 	}
 	if !changed {
 		return 0, nil
 	}
-	return 1, t.keep(args[0], all)
+	return 1, t.store(args[0], all)
 }
 
-// A turn reads keys and writes one of them in its own transaction, separate from the caller's
+// A hllTx reads keys and writes one of them in its own transaction, separate from the caller's
 // connection.
-type turn struct {
+type hllTx struct {
 	s     *Server
 	state any // miniredis's state of a connection between two commands
 }
 
 // do runs one command of the turn.
-func (t *turn) do(args ...string) (any, error) {
+func (t *hllTx) do(args ...string) (any, error) {
 	var out bytes.Buffer
 	one := server.NewPeer(bufio.NewWriter(&out))
 	one.Ctx = t.state
@@ -116,7 +116,7 @@ func (t *turn) do(args ...string) (any, error) {
 }
 
 // sketch watches and reads a key.
-func (t *turn) sketch(key string) (_ *hyperloglog.Sketch, there bool, err error) {
+func (t *hllTx) sketch(key string) (_ *hyperloglog.Sketch, found bool, err error) {
 	if _, err := t.do("WATCH", key); err != nil {
 		return nil, false, err
 	}
@@ -124,19 +124,19 @@ func (t *turn) sketch(key string) (_ *hyperloglog.Sketch, there bool, err error)
 	if err != nil {
 		return nil, false, errWrongType // GET returns no other error
 	}
-	text, there := answer.(string)
-	if there && text == "" {
-		return nil, false, errNoSketch
+	text, found := answer.(string)
+	if found && text == "" {
+		return nil, false, errInvalidSketch
 	}
 	sketch, err := hyperloglog.Parse([]byte(text))
 	if err != nil {
-		return nil, false, errNoSketch
+		return nil, false, errInvalidSketch
 	}
-	return sketch, there, nil
+	return sketch, found, nil
 }
 
-// keep writes a key and retains its TTL.
-func (t *turn) keep(key string, sketch *hyperloglog.Sketch) error {
+// store writes a key and retains its TTL.
+func (t *hllTx) store(key string, sketch *hyperloglog.Sketch) error {
 	for _, args := range [][]string{{"MULTI"}, {"SET", key, string(sketch.Bytes()), "KEEPTTL"}} {
 		if _, err := t.do(args...); err != nil {
 			return err

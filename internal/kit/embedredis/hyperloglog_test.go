@@ -56,9 +56,9 @@ func TestAHyperLogLogIsThatOfRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := genuine.PFCount(ctx, key).Val()
-		there, here := genuine.PFCount(ctx, key+":embedded").Val(), rdb.PFCount(ctx, key+":real").Val()
-		if want == 0 || there != want || here != want {
-			t.Errorf("%s: %d, taken over there %d, here %d", key, want, there, here)
+		found, here := genuine.PFCount(ctx, key+":embedded").Val(), rdb.PFCount(ctx, key+":real").Val()
+		if want == 0 || found != want || here != want {
+			t.Errorf("%s: %d, taken over there %d, here %d", key, want, found, here)
 		}
 	}
 }
@@ -89,9 +89,9 @@ func TestWhatIsNoHyperLogLogIsNotCounted(t *testing.T) {
 	rdb.SAdd(ctx, "set", "a")
 	for command, want := range map[string]string{
 		"PFADD":             "ERR wrong number of arguments for 'pfadd' command",
-		"PFADD text a":      errNoSketch.Error(),
-		"PFCOUNT empty":     errNoSketch.Error(),
-		"PFMERGE new text":  errNoSketch.Error(),
+		"PFADD text a":      errInvalidSketch.Error(),
+		"PFCOUNT empty":     errInvalidSketch.Error(),
+		"PFMERGE new text":  errInvalidSketch.Error(),
 		"PFADD set a":       errWrongType.Error(),
 		"PFCOUNT set":       errWrongType.Error(),
 		"PFMERGE new a set": errWrongType.Error(),

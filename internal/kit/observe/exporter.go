@@ -23,12 +23,12 @@ type exporter struct {
 	life  context.Context // ends with abort
 	abort context.CancelFunc
 
-	seldom clock.Throttle
-	lost   atomic.Int64 // spans since the last log entry
+	throttle clock.Throttle
+	lost     atomic.Int64 // spans since the last log entry
 }
 
 func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
-	e := &exporter{SpanExporter: next, log: log, seldom: clock.Throttle{Every: complainEvery}}
+	e := &exporter{SpanExporter: next, log: log, throttle: clock.Throttle{Every: complainEvery}}
 	e.life, e.abort = context.WithCancel(context.Background())
 	return e
 }
@@ -50,7 +50,7 @@ func (e *exporter) complain(ctx context.Context, err error, spans int) {
 		spans = partial.rejected
 	}
 	e.lost.Add(int64(spans))
-	if e.seldom.Allow() {
+	if e.throttle.Allow() {
 		// The error text may contain the complete response of the collector.
 		e.log.WarnContext(ctx, "traces not delivered", "spans", e.lost.Swap(0), "err", cut(err.Error(), 500))
 	}

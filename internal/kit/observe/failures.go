@@ -13,10 +13,10 @@ import (
 // a fallback hides. It counts each failure and throttles the log, because failures may come with
 // every request. It is safe for concurrent use.
 type FailureLog struct {
-	log     *slog.Logger
-	message string
-	total   *prometheus.CounterVec
-	seldom  map[string]*clock.Throttle // by operation; read-only
+	log       *slog.Logger
+	message   string
+	total     *prometheus.CounterVec
+	throttles map[string]*clock.Throttle // by operation; read-only
 }
 
 // FailureOpts describes the failures of a package. All fields are required.
@@ -29,13 +29,13 @@ type FailureOpts struct {
 // NewFailures registers the counter and returns the log.
 func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *FailureLog {
 	f := &FailureLog{
-		log: log, message: o.Message, seldom: map[string]*clock.Throttle{},
+		log: log, message: o.Message, throttles: map[string]*clock.Throttle{},
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.Name, Help: o.Help}, []string{"doing"}),
 	}
 	reg.MustRegister(f.total)
 	for _, doing := range o.Doings {
 		f.total.WithLabelValues(doing)
-		f.seldom[doing] = &clock.Throttle{}
+		f.throttles[doing] = &clock.Throttle{}
 	}
 	return f
 }
@@ -44,7 +44,7 @@ func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Fa
 // operation was logged recently.
 func (f *FailureLog) Record(ctx context.Context, doing string, err error) {
 	f.total.WithLabelValues(doing).Inc()
-	if f.seldom[doing].Allow() {
+	if f.throttles[doing].Allow() {
 		f.log.WarnContext(ctx, f.message, "doing", doing, "err", err) //nolint:sloglint // a constant of the package
 	}
 }

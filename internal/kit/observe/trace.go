@@ -52,7 +52,7 @@ func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing
 	if err != nil || settings.endpoint == nil {
 		return nil, err
 	}
-	who, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
+	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
 		resource.WithAttributes(semconv.ServiceName("tandian"), semconv.ServiceVersion(version)),
 		resource.WithFromEnv()) // last: it overrides the others
 	if err != nil {
@@ -63,7 +63,7 @@ func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing
 		return nil, fmt.Errorf("create trace exporter: %w", err)
 	}
 	e := newExporter(otlp, log)
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(who))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(res))
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope), exporter: e}, nil
 }
 

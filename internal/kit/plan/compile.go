@@ -108,16 +108,16 @@ func (c *collection) add(f *ast.Field) (ok bool) {
 	if len(f.Directives) > 0 {
 		return false
 	}
-	twin := c.byAlias[f.Alias]
-	if twin == nil {
-		twin = &selected{f, slices.Clip(f.SelectionSet)}
-		c.byAlias[f.Alias], c.all = twin, append(c.all, twin)
+	existing := c.byAlias[f.Alias]
+	if existing == nil {
+		existing = &selected{f, slices.Clip(f.SelectionSet)}
+		c.byAlias[f.Alias], c.all = existing, append(c.all, existing)
 		return true
 	}
-	if twin.def.Name != f.Name || !sameArguments(twin.def.Arguments, f.Arguments) {
+	if existing.def.Name != f.Name || !sameArguments(existing.def.Arguments, f.Arguments) {
 		return false
 	}
-	twin.subs = append(twin.subs, f.SelectionSet...)
+	existing.subs = append(existing.subs, f.SelectionSet...)
 	return true
 }
 

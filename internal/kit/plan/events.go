@@ -18,8 +18,8 @@ type eventPlan struct {
 	sets       sync.Map // *Type → *selectionSet, nil if gqlgen must answer
 }
 
-// stageOf returns the plan of a subscription, or nil if its field is in no table.
-func (s *Schema) stageOf(selections ast.SelectionSet) *eventPlan {
+// subscriptionPlan returns the plan of a subscription, or nil if its field is in no table.
+func (s *Schema) subscriptionPlan(selections ast.SelectionSet) *eventPlan {
 	if len(selections) != 1 {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (s *Schema) stageOf(selections ast.SelectionSet) *eventPlan {
 	return &eventPlan{name: append(append([]byte{'{'}, quoted(f.Alias)...), ':'), selections: f.SelectionSet, cases: s.tables.Events[f.Name]}
 }
 
-// setOf returns the selection set of a type, or nil if a table lacks a field of it.
-func (g *eventPlan) setOf(ctx context.Context, typ *Type) *selectionSet {
+// setFor returns the selection set of a type, or nil if a table lacks a field of it.
+func (g *eventPlan) setFor(ctx context.Context, typ *Type) *selectionSet {
 	if known, ok := g.sets.Load(typ); ok {
 		return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
 	}
@@ -55,7 +55,7 @@ func (s *Schema) execEvents(ctx context.Context, g *eventPlan, oc *graphql.Opera
 		if n < 0 {
 			return inner(ctx)
 		}
-		set := g.setOf(ctx, g.cases[n].typ)
+		set := g.setFor(ctx, g.cases[n].typ)
 		if set == nil {
 			return inner(ctx)
 		}

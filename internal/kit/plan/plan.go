@@ -64,7 +64,7 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	if s.o.Disabled || s.o.Bypass != nil && s.o.Bypass(ctx) {
 		return s.ExecutableSchema.Exec(ctx)
 	}
-	switch plans := s.planOf(ctx, oc.Operation); {
+	switch plans := s.planFor(ctx, oc.Operation); {
 	case plans.query != nil:
 		return (&query{schema: s, plan: plans.query, variables: oc.Variables}).next
 	case plans.events != nil:
@@ -107,9 +107,9 @@ func (s *Schema) failed(ctx context.Context, err error) {
 	}
 }
 
-// planOf returns the plan of an operation. Operations belong to cached documents; a plan is removed
+// planFor returns the plan of an operation. Operations belong to cached documents; a plan is removed
 // with its document.
-func (s *Schema) planOf(ctx context.Context, op *ast.OperationDefinition) *planned {
+func (s *Schema) planFor(ctx context.Context, op *ast.OperationDefinition) *planned {
 	key := weak.Make(op)
 	if known, ok := s.plans.Load(key); ok {
 		return known.(*planned) //nolint:forcetypeassert // nothing else is in it
@@ -133,7 +133,7 @@ func (s *Schema) compile(ctx context.Context, op *ast.OperationDefinition) *plan
 		case op.Operation == ast.Query:
 			plan.query, _ = compile(ctx, s.tables.Query, op.SelectionSet)
 		case op.Operation == ast.Subscription && s.o.NextEvent != nil:
-			plan.events = s.stageOf(op.SelectionSet)
+			plan.events = s.subscriptionPlan(op.SelectionSet)
 		}
 		return nil
 	})

@@ -118,7 +118,7 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 			_ = others.wait()
 		}
 	}()
-	apart := false // an earlier part of this run was slow
+	slowSeen := false // an earlier part of this run was slow
 	for i := range b.set.parts {
 		p := &b.set.parts[i]
 		if p.field == nil || p.same >= 0 || p.field.load == nil && p.field.guard == nil {
@@ -128,14 +128,14 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 		switch {
 		case !b.set.deep || i == b.set.last || !p.loads(): // no part waits for it
 			err = b.part(ctx, run, i)
-		case apart || !p.quick.Load():
+		case slowSeen || !p.quick.Load():
 			if others == nil {
 				others = &parallel{}
 			}
 			others.run(func() error { return b.timed(ctx, run, i) })
 		default:
 			err = b.timed(ctx, run, i)
-			apart = apart || !p.quick.Load()
+			slowSeen = slowSeen || !p.quick.Load()
 		}
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (b *batch) part(ctx context.Context, run *execution, i int) error {
 	if r.values, err = p.field.load(ctx, b.objs, args); err != nil || p.field.to == nil {
 		return err
 	}
-	if r.of = p.field.place(p.field, r.values); r.of.null {
+	if r.of = p.field.layout(p.field, r.values); r.of.null {
 		return errNull
 	}
 	r.below = make([]batch, len(p.subs))

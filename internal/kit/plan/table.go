@@ -72,7 +72,7 @@ type Field struct {
 	leaf  func(out []byte, values any, i int) []byte // of a loaded leaf
 
 	to       *Type // of objects
-	place    func(f *Field, values any) children
+	layout   func(f *Field, values any) children
 	inner    bool // load only reads the objects
 	nullable bool
 	sparse   bool // elements of the list may be null
@@ -155,22 +155,22 @@ func ObjectList[P, C any](to *Type, get func(P) []*C) *Field {
 
 // LoadedObject returns an object field with a loader. nil is null.
 func LoadedObject[P, C any](to *Type, load Loader[P, *C]) *Field {
-	return &Field{to: to, load: load.untyped, place: placeOne[C]}
+	return &Field{to: to, load: load.untyped, layout: layoutOne[C]}
 }
 
 // LoadedList returns a list field with a loader. nil is null.
 func LoadedList[P, C any](to *Type, load Loader[P, []*C]) *Field {
-	return &Field{to: to, load: load.untyped, place: placeMany[C]}
+	return &Field{to: to, load: load.untyped, layout: layoutMany[C]}
 }
 
 // LoadedInterface returns a field of an interface or a union with a loader. nil is null.
 func LoadedInterface[P, I any](to *Type, load Loader[P, I]) *Field {
-	return &Field{to: to, load: load.untyped, place: placeOneAny[I]}
+	return &Field{to: to, load: load.untyped, layout: layoutOneAny[I]}
 }
 
 // LoadedInterfaceList returns a list field of an interface or a union with a loader. nil is null.
 func LoadedInterfaceList[P, I any](to *Type, load Loader[P, []I]) *Field {
-	return &Field{to: to, load: load.untyped, place: placeManyAny[I]}
+	return &Field{to: to, load: load.untyped, layout: layoutManyAny[I]}
 }
 
 // untyped returns an error if the loader returns too few or too many values.
@@ -293,7 +293,7 @@ type slot struct{ group, i int32 }
 
 const nullGroup = -1
 
-func placeOne[C any](f *Field, values any) children {
+func layoutOne[C any](f *Field, values any) children {
 	list := values.([]*C) //nolint:forcetypeassert // of this field
 	if !slices.Contains(list, nil) {
 		return children{objs: list, n: len(list), one: counting(len(list))}
@@ -310,7 +310,7 @@ func placeOne[C any](f *Field, values any) children {
 	return c
 }
 
-func placeMany[C any](f *Field, values any) children {
+func layoutMany[C any](f *Field, values any) children {
 	all, c := concat(f, values.([][]*C)) //nolint:forcetypeassert // of this field
 	if !slices.Contains(all, nil) {
 		c.objs, c.n = all, len(all)
@@ -329,15 +329,15 @@ func placeMany[C any](f *Field, values any) children {
 	return c
 }
 
-func placeOneAny[I any](f *Field, values any) children {
-	c := sorted(f, values.([]I), f.nullable) //nolint:forcetypeassert // of this field
+func layoutOneAny[I any](f *Field, values any) children {
+	c := groupByCase(f, values.([]I), f.nullable) //nolint:forcetypeassert // of this field
 	c.one = counting(len(c.at))
 	return c
 }
 
-func placeManyAny[I any](f *Field, values any) children {
+func layoutManyAny[I any](f *Field, values any) children {
 	all, c := concat(f, values.([][]I)) //nolint:forcetypeassert // of this field
-	s := sorted(f, all, f.sparse)
+	s := groupByCase(f, all, f.sparse)
 	c.groups, c.at, c.null = s.groups, s.at, c.null || s.null
 	return c
 }
@@ -362,8 +362,8 @@ func concat[V any](f *Field, lists [][]V) (all []V, c children) {
 	return all, c
 }
 
-// sorted groups objects by the cases of the field's type. A value without a case is null.
-func sorted[I any](f *Field, list []I, nullable bool) (c children) {
+// groupByCase groups objects by the cases of the field's type. A value without a case is null.
+func groupByCase[I any](f *Field, list []I, nullable bool) (c children) {
 	cases := f.to.Cases
 	of := make([][]any, len(cases))
 	c.at = make([]slot, len(list))
@@ -387,8 +387,8 @@ func sorted[I any](f *Field, list []I, nullable bool) (c children) {
 
 // counting returns 0, 1, 2 and so on. The result must not be modified.
 func counting(n int) []int32 {
-	if n <= len(firstPlaces) {
-		return firstPlaces[:n:n]
+	if n <= len(firstIndexes) {
+		return firstIndexes[:n:n]
 	}
 	out := make([]int32, n)
 	for i := range out {
@@ -397,8 +397,8 @@ func counting(n int) []int32 {
 	return out
 }
 
-// firstPlaces serves short lists without an allocation. It must not be modified.
-var firstPlaces = func() (places [256]int32) { //nolint:gochecknoglobals // never modified
+// firstIndexes serves short lists without an allocation. It must not be modified.
+var firstIndexes = func() (places [256]int32) { //nolint:gochecknoglobals // never modified
 	for i := range places {
 		places[i] = int32(i) //nolint:gosec // 256
 	}

@@ -94,8 +94,8 @@ ZSCORE KEY m
 `), "\n")
 }
 
-// neededOfCluster returns the additional commands for a node of a cluster.
-func neededOfCluster() []string {
+// neededClusterCommands returns the additional commands for a node of a cluster.
+func neededClusterCommands() []string {
 	return []string{"CLUSTER SLOTS", "COMMAND", "SPUBLISH CHANNEL m", "SSUBSCRIBE CHANNEL"}
 }
 
@@ -108,17 +108,17 @@ func neededOfCluster() []string {
 func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-			return checkRights(ctx, node, prefix, append(neededCommands(), neededOfCluster()...))
+			return checkNodeACL(ctx, node, prefix, append(neededCommands(), neededClusterCommands()...))
 		})
 	}
 	one, ok := rdb.(*redis.Client)
 	if !ok {
 		return fmt.Errorf("check permissions: unsupported client type %T", rdb)
 	}
-	return checkRights(ctx, one, prefix, neededCommands())
+	return checkNodeACL(ctx, one, prefix, neededCommands())
 }
 
-func checkRights(ctx context.Context, node *redis.Client, prefix string, needed []string) error {
+func checkNodeACL(ctx context.Context, node *redis.Client, prefix string, needed []string) error {
 	conn := node.Conn() // MULTI and DISCARD need one connection
 	defer func() { _ = conn.Close() }()
 	// In its own round trip: without a transaction, Redis would run the next commands.
@@ -126,7 +126,7 @@ func checkRights(ctx context.Context, node *redis.Client, prefix string, needed 
 		return fmt.Errorf("check permissions by MULTI: %w", err)
 	}
 	pipe := conn.Pipeline()
-	var asked []*redis.Cmd
+	var queued []*redis.Cmd
 	for _, line := range needed {
 		words := strings.Fields(line)
 		args := make([]any, len(words))
@@ -140,9 +140,9 @@ func checkRights(ctx context.Context, node *redis.Client, prefix string, needed 
 				args[i] = word
 			}
 		}
-		asked = append(asked, redis.NewCmd(ctx, args...))
+		queued = append(queued, redis.NewCmd(ctx, args...))
 	}
-	for _, cmd := range asked {
+	for _, cmd := range queued {
 		_ = pipe.Process(ctx, cmd)
 	}
 	discarded := redis.NewCmd(ctx, "DISCARD")
@@ -150,7 +150,7 @@ func checkRights(ctx context.Context, node *redis.Client, prefix string, needed 
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	var refused []string
 	var why error
-	for i, cmd := range asked {
+	for i, cmd := range queued {
 		if redis.HasErrorPrefix(cmd.Err(), "NOPERM") {
 			why = cmd.Err()
 			name, _, _ := strings.Cut(needed[i], " KEY")

@@ -90,7 +90,7 @@ func (p *autoPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // share sends commands in a shared pipeline and returns their first error. sent is false if the
 // commands must be sent separately.
 func (p *autoPipeline) share(ctx context.Context, cmds ...redis.Cmder) (sent bool, err error) {
-	if len(cmds) > maxSharedCommands || !p.mayWait(ctx) || slices.ContainsFunc(cmds, goesAlone) {
+	if len(cmds) > maxSharedCommands || !p.mayWait(ctx) || slices.ContainsFunc(cmds, sentSeparately) {
 		return false, nil
 	}
 	_, err = p.calls.Join(context.WithoutCancel(ctx), commands{cmds, time.Now().Add(p.timeout)})
@@ -111,8 +111,8 @@ func (p *autoPipeline) mayWait(ctx context.Context) bool {
 	return ctx.Err() == nil && (!limited || time.Until(ends) >= p.timeout)
 }
 
-// goesAlone reports whether a command may be slow.
-func goesAlone(cmd redis.Cmder) bool {
+// sentSeparately reports whether a command may be slow.
+func sentSeparately(cmd redis.Cmder) bool {
 	switch cmd.Name() {
 	case "blpop", "brpop", "blmove", "brpoplpush", "blmpop", "bzpopmin", "bzpopmax", "bzmpop", "xread", "xreadgroup",
 		"wait", "waitaof", "scan", "sscan", "hscan", "zscan", "info", "config", "script", "client", "cluster", "memory", "ping":

@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// masterAgain is the lifetime of a connection to a master found by Sentinel. A client in a network
+// masterConnLifetime is the lifetime of a connection to a master found by Sentinel. A client in a network
 // partition with an old master would otherwise stay connected to it.
-const masterAgain = time.Second
+const masterConnLifetime = time.Second
 
-// blockingAtOnce is the maximum number of blocking commands per cluster node: one for each stream
+// maxBlockingPerNode is the maximum number of blocking commands per cluster node: one for each stream
 // of another node, since a failover may move streams to one node.
-const blockingAtOnce = 64
+const maxBlockingPerNode = 64
 
 // NewBlockingClient returns a new client of the same Redis for blocking commands, which would
 // otherwise occupy the connections of other commands. It dials at the first command. wait is the
@@ -32,12 +32,12 @@ func NewBlockingClient(rdb redis.UniversalClient, wait time.Duration) (redis.Uni
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		if o.Addr == sentinelAddr {
-			o.ConnMaxLifetime = masterAgain
+			o.ConnMaxLifetime = masterConnLifetime
 		}
 		return redis.NewClient(&o), nil
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, blockingAtOnce, 0
+		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, maxBlockingPerNode, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil

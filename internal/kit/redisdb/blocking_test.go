@@ -42,7 +42,7 @@ func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 // Nobody would tell it of a failover.
 func TestABlockingClientAsksSentinelAgain(t *testing.T) {
 	for url, want := range map[string]time.Duration{
-		"redis+sentinel://host?master_name=m": masterAgain,
+		"redis+sentinel://host?master_name=m": masterConnLifetime,
 		"redis://host":                        0,
 	} {
 		rdb, err := newClient(RedisConfig{URL: url, Role: "state", Dial: refuse})

@@ -34,9 +34,9 @@ func NotSent(err error) bool {
 }
 
 const (
-	suspicious   = 3                         // consecutive failures that trigger a probe
-	probePause   = 150 * time.Millisecond    // between two probes
-	probeTimeout = dialTimeout + readTimeout // of one probe: connection, handshake and PING
+	failuresBeforeProbe = 3                         // consecutive failures that trigger a probe
+	probePause          = 150 * time.Millisecond    // between two probes
+	probeTimeout        = dialTimeout + readTimeout // of one probe: connection, handshake and PING
 )
 
 // A breaker protects callers from the timeouts of a Redis node that does not answer. It is the
@@ -120,7 +120,7 @@ func (b *breaker) report(err error) {
 			b.failures.Store(0)
 		}
 	case failed:
-		if b.failures.Add(1) >= suspicious && b.watched.CompareAndSwap(false, true) {
+		if b.failures.Add(1) >= failuresBeforeProbe && b.watched.CompareAndSwap(false, true) {
 			go b.watch()
 		}
 	case unknown:

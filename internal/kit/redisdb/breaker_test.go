@@ -413,7 +413,7 @@ func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
 					t.Errorf("it asks: %v, want %v", got, tt.want)
 				}
 				time.Sleep(2 * probePause)
-				if b.watched.Load() || b.failures.Load() >= suspicious || b.refusal.Load() != nil {
+				if b.watched.Load() || b.failures.Load() >= failuresBeforeProbe || b.refusal.Load() != nil {
 					t.Error("it did not trust the answer")
 				}
 			})
@@ -691,7 +691,7 @@ func TestAConnectionThatOnConnectRefusesIsNoFailureOfRedis(t *testing.T) {
 			return nil
 		},
 	})
-	for range 5 * suspicious {
+	for range 5 * failuresBeforeProbe {
 		if err := client.Ping(t.Context()).Err(); !errors.Is(err, refusal{}) {
 			t.Fatalf("got %v, want the refusal", err)
 		}

@@ -79,10 +79,10 @@ func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
 		switch keys[0].Type {
 		case "hash":
 			// HSCAN returns values too; NOVALUES requires Redis 7.4.
-			err = scanAway(2, func(cursor uint64) *redis.ScanCmd { return rdb.HScan(ctx, key, cursor, "", sweepStep) },
+			err = scanAndRemove(2, func(cursor uint64) *redis.ScanCmd { return rdb.HScan(ctx, key, cursor, "", sweepStep) },
 				func(fields []string) error { return rdb.HDel(ctx, key, fields...).Err() })
 		case "set":
-			err = scanAway(1, func(cursor uint64) *redis.ScanCmd { return rdb.SScan(ctx, key, cursor, "", sweepStep) },
+			err = scanAndRemove(1, func(cursor uint64) *redis.ScanCmd { return rdb.SScan(ctx, key, cursor, "", sweepStep) },
 				func(members []string) error { return rdb.SRem(ctx, key, any(members)).Err() })
 		case "zset":
 			err = inSteps(keys[0].Members, func() error { return rdb.ZRemRangeByRank(ctx, key, 0, sweepStep-1).Err() })
@@ -106,9 +106,9 @@ func inSteps(members int64, remove func() error) error {
 	return nil
 }
 
-// scanAway scans a collection and removes the members found. every is the number of scan items per
+// scanAndRemove scans a collection and removes the members found. every is the number of scan items per
 // member; the first of them is the name. A scan may return more items than requested.
-func scanAway(every int, scan func(cursor uint64) *redis.ScanCmd, remove func(members []string) error) error {
+func scanAndRemove(every int, scan func(cursor uint64) *redis.ScanCmd, remove func(members []string) error) error {
 	for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
 		var items, names []string
 		var err error

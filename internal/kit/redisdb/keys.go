@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	scanStep  = 100      // keys per SCAN and per measuring pipeline
-	peekBytes = 64 << 10 // of a string that Peek reads
-	atMost    = 10_000   // maximum number of patterns, in case of irregular names
+	scanStep    = 100      // keys per SCAN and per measuring pipeline
+	peekBytes   = 64 << 10 // of a string that Peek reads
+	maxPatterns = 10_000   // maximum number of patterns, in case of irregular names
 )
 
 // NoTTL is the TTL of a key that does not expire, as in go-redis.
@@ -132,16 +132,16 @@ func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key
 		ttl   *redis.DurationCmd
 		bytes *redis.IntCmd
 	}
-	looks := make([]look, len(names))
+	replies := make([]look, len(names))
 	// Pipelined returns the first error only: each command has its own.
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
-			looks[i] = look{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
+			replies[i] = look{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
 		}
 		return nil
 	})
 	keys := make([]Key, 0, len(names))
-	for i, l := range looks {
+	for i, l := range replies {
 		if err := errors.Join(unanswered(l.kind), unanswered(l.ttl), unanswered(l.bytes)); err != nil {
 			return nil, fmt.Errorf("measure keys: %w", err)
 		}
@@ -300,7 +300,7 @@ type KeyPatterns struct {
 // Add counts a key.
 func (p *KeyPatterns) Add(k Key) {
 	name := [2]string{PatternOf(k.Name), k.Type}
-	if len(p.all) >= atMost && p.all[name] == nil {
+	if len(p.all) >= maxPatterns && p.all[name] == nil {
 		name[0] = "(others)"
 	}
 	if p.all == nil {

@@ -191,11 +191,11 @@ func TestPatternsAreSummedUpAndBounded(t *testing.T) {
 	if d := cmp.Diff(want, p.All()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	for i := range 2 * atMost { // names that are flawed: no two are alike
+	for i := range 2 * maxPatterns { // names that are flawed: no two are alike
 		p.Add(Key{"td:" + strings.Repeat("x", i%20+1) + ":" + strings.Repeat("y", i/1000+1) + ":" + letters(i), "string", 1, 1, NoTTL})
 	}
 	all := p.All()
-	if len(all) > atMost+1 || !slices.ContainsFunc(all, func(k KeyPattern) bool { return k.Name == "(others)" && k.Keys > 1000 }) {
+	if len(all) > maxPatterns+1 || !slices.ContainsFunc(all, func(k KeyPattern) bool { return k.Name == "(others)" && k.Keys > 1000 }) {
 		t.Errorf("%d patterns are told apart", len(all))
 	}
 }

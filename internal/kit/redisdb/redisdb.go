@@ -58,7 +58,7 @@ const (
 	readTimeout = 200 * time.Millisecond
 	stateReload = time.Second // limits the outage after a cluster master fails; go-redis's default is a minute
 	noRetry     = -1          // 0 would mean go-redis's default, 3
-	onlyOneTry  = 1
+	singleDial  = 1
 	resp3       = 3
 )
 
@@ -107,11 +107,11 @@ func addGate(client redis.UniversalClient, g *WriteGate) {
 // SilenceRedisLog stops go-redis from writing to stderr. Each of its failures is also an error that
 // the server returns, logs with its request and counts. It changes the library for the whole
 // process: only main calls it, before anything else.
-func SilenceRedisLog() { redis.SetLogger(hushed{}) }
+func SilenceRedisLog() { redis.SetLogger(discardLogger{}) }
 
-type hushed struct{}
+type discardLogger struct{}
 
-func (hushed) Printf(context.Context, string, ...any) {}
+func (discardLogger) Printf(context.Context, string, ...any) {}
 
 func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o, topology, err := parseRedisURL(cfg.URL)
@@ -120,7 +120,7 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	}
 	o.Protocol = resp3
 	o.ClientName = "tandian-" + cfg.Role
-	o.DialTimeout, o.DialerRetries = dialTimeout, onlyOneTry
+	o.DialTimeout, o.DialerRetries = dialTimeout, singleDial
 	wait := cmp.Or(cfg.Timeout, readTimeout)
 	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = wait, wait, true
 	o.MaxRetries = cmp.Or(cfg.Retries, noRetry)

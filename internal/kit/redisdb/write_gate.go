@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	gateEvery   = 200 * time.Millisecond // between two probes
-	gateTimeout = 400 * time.Millisecond // of a probe
-	gateTrust   = time.Second            // of a successful probe, from its start
-	gateLong    = 15 * time.Second       // of failing repairs, until a warning
-	gateRetry   = 50 * time.Millisecond  // after a probe without a reply
-	gateWait    = 250 * time.Millisecond // of a command, for the next probe after the process was suspended
-	gateLook    = 5 * time.Millisecond
+	gateEvery     = 200 * time.Millisecond // between two probes
+	gateTimeout   = 400 * time.Millisecond // of a probe
+	gateTrust     = time.Second            // of a successful probe, from its start
+	gateWarnAfter = 15 * time.Second       // of failing repairs, until a warning
+	gateRetry     = 50 * time.Millisecond  // after a probe without a reply
+	gateWait      = 250 * time.Millisecond // of a command, for the next probe after the process was suspended
+	gatePoll      = 5 * time.Millisecond
 )
 
 // A WriteGate rejects commands while a Redis takes no writes.
@@ -49,10 +49,10 @@ type WriteGate struct {
 	m    *RedisMetrics
 	log  *slog.Logger
 
-	zero   time.Time
-	until  atomic.Int64 // nanoseconds after zero
-	away   atomic.Bool  // the last probe failed
-	kicked chan struct{}
+	zero        time.Time
+	until       atomic.Int64 // nanoseconds after zero
+	probeFailed atomic.Bool  // the last probe failed
+	kicked      chan struct{}
 
 	complaints clock.Throttle
 
@@ -101,8 +101,8 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	defer g.release()
 	ctx = IgnoreGate(ctx)
 	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
-	var beside sync.WaitGroup
-	defer beside.Wait()
+	var repairs sync.WaitGroup
+	defer repairs.Wait()
 	var repairing atomic.Bool // after a gap without successful writes
 	wasOpen := true
 	var since time.Time // of the first successful probe after a refusal
@@ -110,7 +110,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	for ctx.Err() == nil {
 		began, refusals := time.Now(), g.count()
 		err := g.probe(ctx, rdb)
-		g.away.Store(err != nil)
+		g.probeFailed.Store(err != nil)
 		if open := g.Open(); open != wasOpen {
 			if wasOpen = open; !open {
 				closed()
@@ -130,7 +130,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 			g.extend(began, refusals)
 			wasOpen = true
 			if repairing.CompareAndSwap(false, true) {
-				beside.Go(func() {
+				repairs.Go(func() {
 					defer repairing.Store(false)
 					g.recover(ctx, time.Time{}, repair)
 				})
@@ -186,7 +186,7 @@ func (g *WriteGate) wait(ctx context.Context) {
 // recover reports whether repair succeeded. It logs a repair that keeps failing after a refusal.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
-	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Allow() {
+	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateWarnAfter && g.complaints.Allow() {
 		g.log.WarnContext(ctx, "Redis takes writes but is not repaired", "role", g.role, "err", err)
 	}
 	return err == nil
@@ -306,7 +306,7 @@ func (g *WriteGate) closed(ctx context.Context) error {
 		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
 	}
 	// A suspended process finds its gate closed when it resumes. Its next probe opens the gate.
-	for end := time.Now().Add(gateWait); !g.away.Load() && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
+	for end := time.Now().Add(gateWait); !g.probeFailed.Load() && time.Now().Before(end) && clock.Sleep(ctx, gatePoll) == nil; {
 		if g.Open() {
 			return nil
 		}

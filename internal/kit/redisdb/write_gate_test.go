@@ -190,9 +190,9 @@ func TestARefusedWriteClosesTheGateAtOnce(t *testing.T) {
 func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	url := testkit.RefusingRedis(t)
 	var allowed atomic.Bool
-	var asked atomic.Int32
+	var queued atomic.Int32
 	g, rdb := gated(t, url, func(ctx context.Context) error {
-		asked.Add(1)
+		queued.Add(1)
 		if !allowed.Load() {
 			return errors.New("not yet")
 		}
@@ -207,7 +207,7 @@ func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	if err := readonly.End(t.Context(), admin); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { return asked.Load() >= 3 })
+	testkit.Eventually(t, 10*time.Second, func() bool { return queued.Load() >= 3 })
 	if g.Open() {
 		t.Error("opened before the recovery succeeded")
 	}
@@ -242,9 +242,9 @@ func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
 // the repair is done.
 func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	url := testkit.RefusingRedis(t)
-	hold, asked := make(chan struct{}), make(chan struct{}, 100)
+	hold, queued := make(chan struct{}), make(chan struct{}, 100)
 	g, rdb := gated(t, url, func(ctx context.Context) error {
-		asked <- struct{}{}
+		queued <- struct{}{}
 		select {
 		case <-hold:
 		case <-ctx.Done():
@@ -264,7 +264,7 @@ func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	if err := admin.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { return len(asked) > 0 && g.Open() })
+	testkit.Eventually(t, 10*time.Second, func() bool { return len(queued) > 0 && g.Open() })
 	close(hold)
 }
 

@@ -75,9 +75,9 @@ func TestADataDirectoryIsFreeAfterItsHolderDied(t *testing.T) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || said != "held\n" {
-		t.Fatalf("the holder said %q (%v)", said, err)
+	pgErr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || pgErr != "held\n" {
+		t.Fatalf("the holder said %q (%v)", pgErr, err)
 	}
 	_, err = LockDir(dir, "us")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d;", holder.Process.Pid)) {

@@ -68,7 +68,7 @@ func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("open connection: type %T lacks methods", conn), conn.Close())
 	}
-	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), kept: map[string]rawStmt{}}, nil
+	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), stmts: map[string]rawStmt{}}, nil
 }
 
 // A preparingConn is a connection with its prepared statements. database/sql calls it from one
@@ -77,7 +77,7 @@ type preparingConn struct {
 	rawConn
 	outdated *atomic.Int64
 	epoch    int64 // statements of an older epoch are discarded
-	kept     map[string]rawStmt
+	stmts    map[string]rawStmt
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].
@@ -130,14 +130,14 @@ func execute[R any](
 // statement returns a prepared statement, or nil if the connection has reached maxPrepared.
 func (c *preparingConn) statement(ctx context.Context, text string) (rawStmt, error) {
 	if epoch := c.outdated.Load(); epoch != c.epoch {
-		for _, stmt := range c.kept {
+		for _, stmt := range c.stmts {
 			_ = stmt.Close() // the server may have discarded it
 		}
-		clear(c.kept)
+		clear(c.stmts)
 		c.epoch = epoch
 	}
-	stmt := c.kept[text]
-	if stmt != nil || len(c.kept) >= maxPrepared {
+	stmt := c.stmts[text]
+	if stmt != nil || len(c.stmts) >= maxPrepared {
 		return stmt, nil
 	}
 	fresh, err := c.PrepareContext(ctx, text)
@@ -148,14 +148,14 @@ func (c *preparingConn) statement(ctx context.Context, text string) (rawStmt, er
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("prepare statement: type %T lacks methods", fresh), fresh.Close())
 	}
-	c.kept[text] = stmt
+	c.stmts[text] = stmt
 	return stmt, nil
 }
 
 // outdated reports whether the server rejected a prepared statement before running it, because its
 // columns changed or the statement is unknown.
 func outdated(err error) bool {
-	said, ok := errors.AsType[*pq.Error](err)
-	return ok && (said.Code == pqerror.InvalidSQLStatementName ||
-		said.Code == pqerror.FeatureNotSupported && said.Routine == "RevalidateCachedQuery") // the message may be translated
+	pgErr, ok := errors.AsType[*pq.Error](err)
+	return ok && (pgErr.Code == pqerror.InvalidSQLStatementName ||
+		pgErr.Code == pqerror.FeatureNotSupported && pgErr.Routine == "RevalidateCachedQuery") // the message may be translated
 }

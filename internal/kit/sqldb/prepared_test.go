@@ -26,7 +26,7 @@ func kept(t *testing.T, db *SQL) map[string]rawStmt {
 	defer func() { _ = conn.Close() }()
 	var found map[string]rawStmt
 	err = conn.Raw(func(raw any) error {
-		found = raw.(*preparingConn).kept //nolint:forcetypeassert // it is ours
+		found = raw.(*preparingConn).stmts //nolint:forcetypeassert // it is ours
 		return nil
 	})
 	if err != nil {

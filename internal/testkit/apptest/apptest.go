@@ -83,7 +83,7 @@ type Server struct {
 	cfg    config.Config
 	stop   func() error
 	header http.Header // additional request headers
-	heard  *testkit.Secrets
+	seen   *testkit.Secrets
 }
 
 // With returns a copy of the server that sends a request header; "" removes it.
@@ -99,7 +99,7 @@ func (s *Server) With(name, value string) *Server {
 
 // As returns a copy of the server that sends a session token.
 func (s *Server) As(token string) *Server {
-	s.heard.Add(token)
+	s.seen.Add(token)
 	return s.With("Authorization", "Bearer "+token)
 }
 
@@ -131,7 +131,7 @@ func (s *Server) Code(tb testing.TB, phone string) string {
 		tb.Fatalf("the terminal shows no code:\n%s", s.Out)
 	}
 	code := lines[len(lines)-1][1]
-	s.heard.Add(code)
+	s.seen.Add(code)
 	return code
 }
 
@@ -149,7 +149,7 @@ func (s *Server) LoginWith(tb testing.TB, input map[string]any) (token, id strin
 	if len(in.Login.UserErrors) > 0 {
 		tb.Fatalf("not logged in: %+v", in.Login.UserErrors)
 	}
-	s.heard.Add(in.Login.Token)
+	s.seen.Add(in.Login.Token)
 	return in.Login.Token, in.Login.User.ID
 }
 
@@ -186,7 +186,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case <-time.After(3 * time.Minute): // a busy machine needed more than one minute for the demo data with its pictures
 		tb.Fatalf("the server was not ready within three minutes: %v\n%s", stop(), log)
 	}
-	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, heard: &testkit.Secrets{}}
+	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, seen: &testkit.Secrets{}}
 	tb.Cleanup(func() {
 		if !stopped.Load() { // a Redis in the server's process ends with it
 			checkKeys(tb, a, cfg)
@@ -294,36 +294,36 @@ type Error struct {
 	}
 }
 
-// spoken matches secret literals in a document.
-var spoken = regexp.MustCompile(`(?:password|code): *"([^"]{4,})"`)
+// secretLiteral matches secret literals in a document.
+var secretLiteral = regexp.MustCompile(`(?:password|code): *"([^"]{4,})"`)
 
-// listen records the secrets of a request.
-func (s *Server) listen(query string, variables any) {
-	for _, m := range spoken.FindAllStringSubmatch(query, -1) {
-		s.heard.Add(m[1])
+// recordSecrets records the secrets of a request.
+func (s *Server) recordSecrets(query string, variables any) {
+	for _, m := range secretLiteral.FindAllStringSubmatch(query, -1) {
+		s.seen.Add(m[1])
 	}
 	values, _ := variables.(map[string]any)
 	for name, v := range values {
 		if text, ok := v.(string); ok && (name == "password" || name == "code") && len(text) >= 4 {
-			s.heard.Add(text)
+			s.seen.Add(text)
 		}
-		s.listen("", v)
+		s.recordSecrets("", v)
 	}
 }
 
 // secrets returns the secrets of all requests and of the terminal output.
 func (s *Server) secrets() *testkit.Secrets {
 	for _, m := range regexp.MustCompile(`login code for \S*: (\d{6})|password (\S+)`).FindAllStringSubmatch(s.Out.String(), -1) {
-		s.heard.Add(m[1] + m[2])
+		s.seen.Add(m[1] + m[2])
 	}
-	return s.heard
+	return s.seen
 }
 
 // Do sends a GraphQL request and decodes its data into data, unless data is nil. It returns errors
 // to the caller.
 func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data any) Answer {
 	tb.Helper()
-	s.listen(query, variables)
+	s.recordSecrets(query, variables)
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		tb.Fatal(err)

@@ -206,10 +206,10 @@ func pattern(template string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	inTag := false
 	for _, word := range templateWord.FindAllString(template, -1) {
-		look, ok := placeholders()[word]
+		text, ok := placeholders()[word]
 		switch {
 		case ok && (inTag || word != "k"):
-			b.WriteString("(?:" + look + ")")
+			b.WriteString("(?:" + text + ")")
 		case word != strings.ToLower(word) || inTag && word != "}":
 			return nil, fmt.Errorf("unknown placeholder %q", word)
 		default:
@@ -275,7 +275,7 @@ func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	waiting, stop := context.WithTimeout(ctx, Patience)
 	defer stop()
 	err := redisdb.Await(waiting, "Redis", rdb, func(err error) {
-		if ended = gone(err); ended {
+		if ended = isClosed(err); ended {
 			stop()
 		}
 	})
@@ -299,8 +299,8 @@ func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 // Patience is the reply timeout of a checking client: other tests may use the machine.
 const Patience = 30 * time.Second
 
-// gone reports whether err means that the Redis has ended.
-func gone(err error) bool {
+// isClosed reports whether err means that the Redis has ended.
+func isClosed(err error) bool {
 	for _, end := range []error{syscall.ECONNREFUSED, fs.ErrNotExist, net.ErrClosed, redis.ErrClosed} {
 		if errors.Is(err, end) {
 			return true

@@ -95,7 +95,7 @@ func TestTheTableOfArchitectureIsRead(t *testing.T) {
 		"td:shop:geo:0:{wtmk}":                 "",
 		"td:shop:geo:all:{wtma}":               "",
 		"td:cache:Shop:{7}":                    "",
-		"td:unknown-key":                        "",
+		"td:unknown-key":                       "",
 		"cache:shop:{7}":                       "",
 		"tdd:cache:shop:{7}":                   "",
 		"td:code-limit:{" + p + "}:pause:more": "",

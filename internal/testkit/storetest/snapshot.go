@@ -96,7 +96,7 @@ func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	if err := (redisdb.KeyScan{}).Each(ctx, rdb, func(k redisdb.Key) { keys = append(keys, k) }); err != nil {
 		tb.Fatal(err)
 	}
-	admin := reader(tb, rdb)
+	admin := dumpClient(tb, rdb)
 	for _, k := range keys {
 		members, err := redisdb.Peek(ctx, rdb, k, snapshotMembers)
 		if err != nil {
@@ -108,8 +108,8 @@ func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	return lines
 }
 
-// reader returns a client that may dump keys: on a real server, an administrator.
-func reader(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
+// dumpClient returns a client that may dump keys: on a real server, an administrator.
+func dumpClient(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
 	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
 		return rdb
 	}

@@ -58,7 +58,7 @@ func openPostgres(ctx context.Context, fill func(data string) error, options []s
 	if fill == nil {
 		err = initDatabase(ctx, dir, data, as, owner, initdb)
 	} else {
-		err = errors.Join(os.Mkdir(data, 0o700), fill(data), give(dir, owner))
+		err = errors.Join(os.Mkdir(data, 0o700), fill(data), chownAll(dir, owner))
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -76,7 +76,7 @@ func openPostgres(ctx context.Context, fill func(data string) error, options []s
 
 // initDatabase creates an empty database cluster.
 func initDatabase(ctx context.Context, dir, data string, as []string, owner int, initdb string) error {
-	if err := give(dir, owner); err != nil {
+	if err := chownAll(dir, owner); err != nil {
 		return err
 	}
 	args := slices.Concat(as, []string{initdb, "--no-sync", "--no-instructions", "-A", "trust", "-U", "tandian", "--encoding=UTF8", "--locale=C", "-D", data})
@@ -88,8 +88,8 @@ func initDatabase(ctx context.Context, dir, data string, as []string, owner int,
 	return nil
 }
 
-// give changes the owner of a directory tree to the user that runs PostgreSQL.
-func give(dir string, owner int) error {
+// chownAll changes the owner of a directory tree to the user that runs PostgreSQL.
+func chownAll(dir string, owner int) error {
 	if owner < 0 {
 		return nil
 	}

@@ -16,10 +16,10 @@ import (
 // A Process is another process that answers questions Q with answers A and may be killed. It is
 // safe for concurrent use.
 type Process[Q, A any] struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	gone chan struct{} // closed when it is dead and its output is read
-	once sync.Once
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	exited chan struct{} // closed when it is dead and its output is read
+	once   sync.Once
 
 	mu      sync.Mutex
 	dead    bool
@@ -40,12 +40,12 @@ var ErrDied = errors.New("the process died")
 // StartProcess starts a command that calls [Serve] on its standard input and output, and sends it a
 // setting. Kill ends it.
 func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) {
-	p := &Process[Q, A]{cmd: cmd, gone: make(chan struct{}), pending: make(map[int]chan A)}
+	p := &Process[Q, A]{cmd: cmd, exited: make(chan struct{}), pending: make(map[int]chan A)}
 	var err error
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	said, err := cmd.StdoutPipe()
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
@@ -53,8 +53,8 @@ func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) 
 		return nil, fmt.Errorf("start process: %w", err)
 	}
 	go func() {
-		defer close(p.gone)
-		p.listen(said)
+		defer close(p.exited)
+		p.listen(stdout)
 		_ = cmd.Wait() // usually "killed"
 	}()
 	p.out = json.NewEncoder(p.in)
@@ -66,8 +66,8 @@ func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) 
 }
 
 // listen distributes answers until the process is dead.
-func (p *Process[Q, A]) listen(said io.Reader) {
-	answers := json.NewDecoder(said)
+func (p *Process[Q, A]) listen(stdout io.Reader) {
+	answers := json.NewDecoder(stdout)
 	for {
 		var a message[A]
 		if err := answers.Decode(&a); err != nil {
@@ -122,7 +122,7 @@ func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
 func (p *Process[Q, A]) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be dead already
-		<-p.gone
+		<-p.exited
 		_ = p.in.Close()
 	})
 }
