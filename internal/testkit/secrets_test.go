@@ -2,7 +2,7 @@ package testkit
 
 import "testing"
 
-func TestALogIsSearchedForSecrets(t *testing.T) {
+func TestLeaksFindsSecrets(t *testing.T) {
 	s := &Secrets{}
 	for _, secret := range []string{"", "042137", "correct horse"} {
 		s.Add(secret)
@@ -15,7 +15,7 @@ func TestALogIsSearchedForSecrets(t *testing.T) {
 		{`{"time":"2026-11-21T18:38:05.710700081Z","msg":"request","ms":1.957,"request_id":"B2LFL5MZRTEGDH6MH43SQDAKYM"}`, false},
 		{`{"msg":"ready","addr":"127.0.0.1:18080","database":"Postgres localhost:5432/x"}`, false},
 		{`{"msg":"migrated","version":20261121181306}`, false},
-		{`{"msg":"x","ms":0.042137,"n":1042137}`, true}, // a number by chance looks the same: .042137
+		{`{"msg":"x","ms":0.042137,"n":1042137}`, true}, // a number that looks the same by chance: .042137
 		{`{"msg":"x","n":1042137}`, false},
 		{`{"code":"042137"}`, true},
 		{`{"err":"the password correct horse is wrong"}`, true},
@@ -34,10 +34,10 @@ func TestALogIsSearchedForSecrets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := len(s.Leaks(tt.line+"\n")) > 0; got != tt.leak {
-			t.Errorf("%s leaks: %v, want %v", tt.line, got, tt.leak)
+			t.Errorf("%s: got leak %v, want %v", tt.line, got, tt.leak)
 		}
 	}
 	if n := len(new(Secrets).Leaks("a\nb\n")); n != 0 {
-		t.Errorf("without secrets %d lines leak", n)
+		t.Errorf("without secrets: got %d lines", n)
 	}
 }

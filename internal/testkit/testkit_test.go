@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestAMissingServerSkipsOrFails(t *testing.T) {
+func TestMissingServersSkipOrFail(t *testing.T) {
 	ask := map[string]func(testing.TB){
 		"PostgreSQL":          func(tb testing.TB) { testkit.Postgres(tb) },
 		"PostgreSQL template": func(tb testing.TB) { testkit.PostgresFrom(tb, "x", nil) },
@@ -39,8 +39,8 @@ func TestAMissingServerSkipsOrFails(t *testing.T) {
 	}
 	for name, f := range ask {
 		for _, tt := range []struct{ name, require, want string }{
-			{"skips when nothing was promised", "", "skipped: needs "},
-			{"fails when servers were promised", "1", "failed: needs "},
+			{"skips by default", "", "skipped: needs "},
+			{"fails when servers are required", "1", "failed: needs "},
 		} {
 			t.Run(name+" "+tt.name, func(t *testing.T) {
 				t.Setenv("TANDIAN_TEST_DATABASE_URL", "")
@@ -48,7 +48,7 @@ func TestAMissingServerSkipsOrFails(t *testing.T) {
 				t.Setenv("TANDIAN_REQUIRE_SERVERS", tt.require)
 				got := watch(t, f)
 				if !strings.HasPrefix(got, tt.want) || !strings.Contains(got, "run `make test`") {
-					t.Errorf("got %q, want %q… and what to do", got, tt.want)
+					t.Errorf("got %q, want %q and a hint", got, tt.want)
 				}
 			})
 		}
@@ -65,11 +65,11 @@ func TestSharedFile(t *testing.T) {
 		ok                  bool
 		want                string // how the test ends
 	}{
-		{name: "is found", file: "here.json", ok: true, want: "passed"},
-		{name: "may be missing", file: "away.json", want: "passed"},
-		{name: "may not be missing where it is required", file: "away.json", require: "1", want: "failed: shared file"},
-		{name: "is found where it is required", file: "here.json", require: "1", ok: true, want: "passed"},
-		{name: "lies inside", file: "../here.json", want: "failed: shared file"},
+		{name: "found", file: "here.json", ok: true, want: "passed"},
+		{name: "missing", file: "away.json", want: "passed"},
+		{name: "missing and required", file: "away.json", require: "1", want: "failed: shared file"},
+		{name: "found and required", file: "here.json", require: "1", ok: true, want: "passed"},
+		{name: "outside", file: "../here.json", want: "failed: shared file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
-func TestSharedFileLiesBesideTheRepository(t *testing.T) {
+func TestSharedFileIsNextToTheRepository(t *testing.T) {
 	t.Setenv("TANDIAN_SHARED", "")
 	t.Setenv("TANDIAN_REQUIRE_SHARED", "")
 	wd, err := os.Getwd()
@@ -100,11 +100,11 @@ func TestSharedFileLiesBesideTheRepository(t *testing.T) {
 func TestSeedCanBeRepeated(t *testing.T) {
 	t.Setenv("TANDIAN_TEST_SEED", "")
 	if a, b := testkit.Seed(t), testkit.Seed(t); a == b {
-		t.Errorf("two seeds are both %d", a)
+		t.Errorf("got two equal seeds %d", a)
 	}
 	t.Setenv("TANDIAN_TEST_SEED", "42")
 	if got := testkit.Seed(t); got != 42 {
-		t.Errorf("got %d, want the 42 of TANDIAN_TEST_SEED", got)
+		t.Errorf("got %d, want 42", got)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestEventually(t *testing.T) {
 	}
 }
 
-func TestRedisIsPrivateAndGoneAfterTheTest(t *testing.T) {
+func TestRedisIsPrivateAndEndsWithTheTest(t *testing.T) {
 	var first string
 	t.Run("works", func(t *testing.T) {
 		first = testkit.Redis(t)
@@ -132,10 +132,10 @@ func TestRedisIsPrivateAndGoneAfterTheTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
-			t.Errorf("the second server answers %v, want that it has no key of the first", err)
+			t.Errorf("second server: got %v, want no key of the first", err)
 		}
 		if err := a.Keys(t.Context(), "*").Err(); !redis.HasErrorPrefix(err, "NOPERM") {
-			t.Errorf("a test may send what a server may not: %v", err)
+			t.Errorf("forbidden command: got %v", err)
 		}
 		got, err := testkit.AdminClient(t, b).ConfigGet(t.Context(), "maxmemory-policy").Result()
 		if err != nil {
@@ -151,24 +151,24 @@ func TestRedisIsPrivateAndGoneAfterTheTest(t *testing.T) {
 	socket := strings.TrimPrefix(first, "unix://")
 	if conn, err := net.Dial("unix", socket); err == nil {
 		_ = conn.Close()
-		t.Error("the server still answers after its test")
+		t.Error("the server still answers after the test")
 	}
 	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its directory is still there (%v)", err)
+		t.Errorf("its directory still exists (%v)", err)
 	}
 }
 
 func TestRedisEndsWithAKilledTestProcess(t *testing.T) {
-	testkit.Redis(t) // skips or fails where there is none
+	testkit.Redis(t) // skips or fails if there is none
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	note := filepath.Join(t.TempDir(), "socket")
 	child.Env = append(os.Environ(), "TESTKIT_DIE_HOLDING="+note)
 	if err := child.Run(); err == nil {
-		t.Fatal("the child ended in peace")
+		t.Fatal("got a regular end of the child")
 	}
 	socket, err := os.ReadFile(note)
 	if err != nil {
-		t.Fatalf("the child left no address: %v", err)
+		t.Fatalf("got no address of the child: %v", err)
 	}
 	testkit.Eventually(t, 10*time.Second, func() bool {
 		_, err := os.Stat(filepath.Dir(string(socket)))
@@ -176,7 +176,7 @@ func TestRedisEndsWithAKilledTestProcess(t *testing.T) {
 	})
 }
 
-// dieHolding starts a Redis, writes where it is, and kills its own process.
+// dieHolding starts a Redis, writes its address to note, and kills its own process.
 func dieHolding(note string) {
 	tb := &spy{ctx: context.Background()}
 	url := testkit.Redis(tb)
@@ -191,15 +191,15 @@ func dieHolding(note string) {
 	select {}
 }
 
-func TestPostgresGivesEmptyDatabasesAndDropsThem(t *testing.T) {
+func TestPostgresCreatesAndDropsDatabases(t *testing.T) {
 	var dsns []string
 	t.Run("works", func(t *testing.T) {
 		dsns = []string{testkit.Postgres(t), testkit.Postgres(t)}
 		for _, dsn := range dsns {
-			// Each would fail the second time in one and the same database.
+			// Each would fail the second time in the same database.
 			query(t, dsn, "CREATE TABLE mine (id int)")
 		}
-		// A connection that is still open must not keep the database.
+		// An open connection must not block the removal of the database.
 		db := open(t, dsns[0])
 		if _, err := db.Conn(t.Context()); err != nil {
 			t.Fatal(err)
@@ -211,12 +211,12 @@ func TestPostgresGivesEmptyDatabasesAndDropsThem(t *testing.T) {
 	for _, dsn := range dsns {
 		db := open(t, dsn)
 		if err := db.PingContext(t.Context()); err == nil {
-			t.Error("a database is still there after its test")
+			t.Error("a database still exists after the test")
 		}
 	}
 }
 
-func TestPostgresKnowsUnicodeAndLogicalReplication(t *testing.T) {
+func TestPostgresSupportsUnicodeAndLogicalReplication(t *testing.T) {
 	dsn := testkit.Postgres(t)
 	var lower, level string
 	row := open(t, dsn).QueryRowContext(t.Context(), "SELECT lower('ÄÉ'), current_setting('wal_level')")
@@ -228,20 +228,20 @@ func TestPostgresKnowsUnicodeAndLogicalReplication(t *testing.T) {
 	}
 }
 
-func TestPostgresFromMigratesOnceForAllWhoAskAtOnce(t *testing.T) {
-	testkit.Postgres(t)                             // skips or fails where there is none
-	name := fmt.Sprint("testkit ", testkit.Seed(t)) // the server may know yesterday's
+func TestPostgresFromMigratesOnce(t *testing.T) {
+	testkit.Postgres(t)                             // skips or fails if there is none
+	name := fmt.Sprint("testkit ", testkit.Seed(t)) // the server may have templates of earlier runs
 	var migrated atomic.Int32
 	migrate := func(ctx context.Context, dsn string) error {
 		migrated.Add(1)
-		db := open(t, dsn) // left open: templates must not mind
+		db := open(t, dsn) // left open: it must not block copies
 		_, err := db.ExecContext(ctx, "CREATE TABLE shops (id int); INSERT INTO shops VALUES (1)")
 		return err
 	}
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			// The spy, since a failure in this goroutine may not end the test's.
+			// A spy, since a failure in this goroutine may not end the test.
 			tb := &spy{ctx: t.Context()}
 			got := watch(tb, func(testing.TB) {
 				dsn := testkit.PostgresFrom(tb, name, migrate)
@@ -249,7 +249,7 @@ func TestPostgresFromMigratesOnceForAllWhoAskAtOnce(t *testing.T) {
 				var n int
 				err := db.QueryRowContext(tb.ctx, "UPDATE shops SET id = id + 1 RETURNING id").Scan(&n)
 				if err != nil || n != 2 {
-					t.Errorf("got %d, %v; want a copy of its own with a 2", n, err)
+					t.Errorf("got %d, %v, want a private copy with 2", n, err)
 				}
 			})
 			tb.cleanup()
@@ -260,13 +260,13 @@ func TestPostgresFromMigratesOnceForAllWhoAskAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got := migrated.Load(); got != 1 {
-		t.Errorf("migrated %d times, want once", got)
+		t.Errorf("got %d migrations, want 1", got)
 	}
 }
 
-func TestPostgresFromLeavesNoTemplateWhenMigratingFails(t *testing.T) {
+func TestFailedMigrationLeavesNoTemplate(t *testing.T) {
 	name := fmt.Sprint("testkit broken ", testkit.Seed(t))
-	testkit.Postgres(t) // skips or fails where there is none
+	testkit.Postgres(t) // skips or fails if there is none
 	broken := func(context.Context, string) error { return errors.New("no such column") }
 	if got := watch(t, func(tb testing.TB) { testkit.PostgresFrom(tb, name, broken) }); !strings.Contains(got, "no such column") {
 		t.Errorf("got %q, want the error of the migration", got)
@@ -278,7 +278,7 @@ func TestPostgresFromLeavesNoTemplateWhenMigratingFails(t *testing.T) {
 	})
 	query(t, dsn, "SELECT 1")
 	if !migrated {
-		t.Error("the second try used what the first one had left")
+		t.Error("the second try used the failed template")
 	}
 }
 
@@ -311,12 +311,12 @@ func dial(tb testing.TB, url string) *redis.Client {
 	return client
 }
 
-// A spy stands in for a test whose end is looked at.
+// A spy is a testing.TB that records its end.
 type spy struct {
-	testing.TB // what is not used here panics
+	testing.TB // other methods panic
 
 	ctx      context.Context
-	said     string // "skipped: …", "failed: …", "" as long as all is well
+	said     string // "skipped: …", "failed: …", or "" until then
 	cleanups []func()
 }
 
@@ -345,8 +345,7 @@ func (s *spy) cleanup() {
 	}
 }
 
-// watch runs f as a test and says how it ended: "passed", "skipped: …" or
-// "failed: …".
+// watch runs f as a test and returns its end: "passed", "skipped: …" or "failed: …".
 func watch(tb testing.TB, f func(testing.TB)) string {
 	tb.Helper()
 	s, given := tb.(*spy)

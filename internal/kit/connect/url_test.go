@@ -8,16 +8,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-func TestErrorsOfURLsStayReadable(t *testing.T) {
+func TestURLErrorsAreReadableAndContainNoSecrets(t *testing.T) {
 	const sslmode = `wrong value for "sslmode": "nonsense" is not supported; supported values are disable, allow, `
 	tests := []struct{ name, url, want, secret string }{
 		{"a password of one letter", "postgres://u:p@127.0.0.1/x?sslmode=nonsense", sslmode, ""},
 		{"a letter of every word", "postgres://u:s@127.0.0.1/x?sslmode=nonsense", sslmode, ""},
 		{"a long one", "postgres://u:correcthorse@127.0.0.1/x?sslmode=nonsense", sslmode, "correcthorse"},
-		{"one that is escaped", "postgres://u:p%40s%2Fs%20w@127.0.0.1/x?sslmode=nonsense", sslmode, "p@s/s w"},
-		{"one that is the value", "postgres://u:correcthorse@127.0.0.1/x?sslmode=correcthorse", `wrong value for "sslmode"`, "correcthorse"},
+		{"an escaped one", "postgres://u:p%40s%2Fs%20w@127.0.0.1/x?sslmode=nonsense", sslmode, "p@s/s w"},
+		{"one equal to the value", "postgres://u:correcthorse@127.0.0.1/x?sslmode=correcthorse", `wrong value for "sslmode"`, "correcthorse"},
 		{"one in the value, escaped", "postgres://u:correct%20horse@127.0.0.1/x?connect_timeout=correct+horse+1", `wrong value for "connect_timeout"`, "correct horse"},
-		{"one that is a parameter", "postgres://127.0.0.1/x?password=correcthorse&port=correcthorse", `wrong value for "port"`, "correcthorse"},
+		{"one in a parameter", "postgres://127.0.0.1/x?password=correcthorse&port=correcthorse", `wrong value for "port"`, "correcthorse"},
 		{"one of the key", "postgres://127.0.0.1/x?sslpassword=correcthorse&connect_timeout=1s", `wrong value for "connect_timeout"`, "correcthorse"},
 		{"a bare percent sign", "postgres://u:correct%horse@127.0.0.1/x", "%2F %3F %23 and %40", "correct"},
 		{"a slash", "postgres://u:correct/horse@127.0.0.1/x", "%2F %3F %23 and %40", "correct"},
@@ -28,7 +28,7 @@ func TestErrorsOfURLsStayReadable(t *testing.T) {
 		{"Redis, a password of one letter", "redis://u:e@127.0.0.1/one", `redis: invalid database number: "one"`, ""},
 		{"Redis, a long one", "redis://u:correcthorse@127.0.0.1/one", `redis: invalid database number: "one"`, "correcthorse"},
 		{"Redis, a number sign", "redis://u:1#correcthorse@127.0.0.1/0", "%2F %3F %23 and %40", "correcthorse"},
-		{"Sentinel, that of the servers", "redis+sentinel://127.0.0.1:26379/?password=correcthorse&master_name=m&db=correcthorse", "invalid database number", "correcthorse"},
+		{"Sentinel, password of the servers", "redis+sentinel://127.0.0.1:26379/?password=correcthorse&master_name=m&db=correcthorse", "invalid database number", "correcthorse"},
 		{"a cluster", "redis+cluster://u:correcthorse@127.0.0.1:6379/?pool_size=many", "pool_size", "correcthorse"},
 	}
 	for _, tt := range tests {
@@ -42,7 +42,7 @@ func TestErrorsOfURLsStayReadable(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, tt.want)
 			}
 			if tt.secret != "" && strings.Contains(err.Error(), tt.secret) || strings.Contains(err.Error(), "…") {
-				t.Errorf("it shows the password, or is cut: %v", err)
+				t.Errorf("the error contains the password, or is cut: %v", err)
 			}
 		})
 	}

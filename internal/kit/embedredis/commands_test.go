@@ -24,7 +24,7 @@ var admitLua string
 //go:embed testdata/swap.lua
 var swapLua string
 
-func TestScriptsDecideInOneStep(t *testing.T) {
+func TestScriptsAreAtomic(t *testing.T) {
 	const stock, buyers = 20, 100
 	s := start(t, Options{})
 	rdb, admit := client(t, s), redis.NewScript(admitLua)
@@ -34,7 +34,7 @@ func TestScriptsDecideInOneStep(t *testing.T) {
 		return fmt.Sprint(v...), err
 	}
 	if got, err := call(1, 1); got != "-2" || err != nil {
-		t.Fatalf("a sale that is not loaded = %s, %v", got, err)
+		t.Fatalf("missing sale: got %s, %v", got, err)
 	}
 	if err := rdb.Set(t.Context(), "stock", stock, 0).Err(); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestScriptsDecideInOneStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{"1": stock, "0": buyers - stock}, counts); diff != "" {
-		t.Errorf("verdicts (-want +got):\n%s", diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	left := rdb.Get(t.Context(), "stock").Val()
 	orders, bought := rdb.XLen(t.Context(), "orders").Val(), rdb.HLen(t.Context(), "buyers").Val()
@@ -90,17 +90,17 @@ func TestScriptsRenameScoreAndSearch(t *testing.T) {
 	}
 	want := []any{nil, fmt.Sprintf("%.0f", score), []any{"first", "second"}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
+		t.Errorf("reply (-want +got):\n%s", diff)
 	}
 	if n := rdb.Exists(ctx, "built").Val(); n != 0 {
-		t.Error("the built set is still there")
+		t.Error("the built set still exists")
 	}
 	if err := rdb.EvalSha(ctx, strings.Repeat("0", 40), nil).Err(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		t.Errorf("an unknown script answers %v, want NOSCRIPT", err)
+		t.Errorf("unknown script: got %v, want NOSCRIPT", err)
 	}
 }
 
-// forms are the commands that Tandian uses. K is a key, M a member, V a value, N a whole number, F a
+// forms lists the commands that Tandian uses. K is a key, M a member, V a value, N an integer, F a
 // number, I a stream id, S any word.
 var forms = strings.Split(strings.TrimSpace(`
 GET K
@@ -158,7 +158,7 @@ EVAL ZSCORE 1 K M
 EVAL INCR 1 K M
 `), "\n")
 
-// slots are what the letters of forms stand for: mostly sensible, some at the edge.
+// slots lists the values for the letters of forms: mostly valid, some at limits.
 var slots = map[string][]string{
 	"K": strings.Fields("k0 k1 k2 k3 k4 k5 k6 k7 k8 k9"),
 	"M": strings.Fields("a b c d"),
@@ -170,7 +170,7 @@ var slots = map[string][]string{
 }
 
 func TestRandomCommandsNeverPanic(t *testing.T) {
-	const lifetime = 2000 // commands before a new server; a fresh one is full of missing keys
+	const lifetime = 2000 // commands per server; a fresh one is full of missing keys
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
@@ -199,7 +199,7 @@ func TestRandomCommandsNeverPanic(t *testing.T) {
 	}
 	t.Logf("%d commands", n)
 	if n < lifetime {
-		t.Errorf("only %d commands were tried", n)
+		t.Errorf("got only %d commands", n)
 	}
 }
 
@@ -220,8 +220,8 @@ func command(rnd *rand.Rand) []string {
 	return args
 }
 
-// panics runs one command and tells how it went wrong, or "": a panic, or an answer that is not
-// exactly one answer and would shift all that follow on a connection.
+// panics runs one command and returns its failure, or "": a panic, or output that is not exactly
+// one reply and would shift later replies of the connection.
 func panics(s *Server, args []string) (why string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -233,7 +233,7 @@ func panics(s *Server, args []string) (why string) {
 	s.proto.Dispatch(peer, args)
 	peer.Flush()
 	first := bufio.NewReader(&out)
-	_, _ = server.ParseReply(first) // its error is the answer's
+	_, _ = server.ParseReply(first) // its error is the reply's
 	if rest := first.Buffered(); rest > 0 {
 		return fmt.Sprintf("%d bytes after the answer", rest)
 	}

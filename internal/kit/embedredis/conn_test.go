@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every test here runs in a synctest bubble: time is exact and costs nothing, and a Read that would
-// wait for ever fails the test.
+// Every test here runs in a synctest bubble: time is exact, and a Read that would wait forever
+// fails the test.
 
 func TestConnDeadlines(t *testing.T) {
 	const full = 8
@@ -30,7 +30,7 @@ func TestConnDeadlines(t *testing.T) {
 		want error
 	}{
 		{
-			name: "a read waits for its deadline",
+			name: "read until the deadline",
 			do: func(c net.Conn) error {
 				drain(c)
 				_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
@@ -39,7 +39,7 @@ func TestConnDeadlines(t *testing.T) {
 			took: 300 * time.Millisecond, want: os.ErrDeadlineExceeded,
 		},
 		{
-			name: "a past deadline fails a read although there is data",
+			name: "read after the deadline with data",
 			do: func(c net.Conn) error {
 				_ = c.SetReadDeadline(time.Now().Add(-1))
 				return read(c)
@@ -47,7 +47,7 @@ func TestConnDeadlines(t *testing.T) {
 			want: os.ErrDeadlineExceeded,
 		},
 		{
-			name: "a cleared deadline is forgotten",
+			name: "cleared deadline",
 			do: func(c net.Conn) error {
 				_ = c.SetReadDeadline(time.Now().Add(-1))
 				_ = c.SetReadDeadline(time.Time{})
@@ -55,7 +55,7 @@ func TestConnDeadlines(t *testing.T) {
 			},
 		},
 		{
-			name: "a deadline may be moved while a read waits",
+			name: "changed deadline during a read",
 			do: func(c net.Conn) error {
 				drain(c)
 				_ = c.SetReadDeadline(time.Now().Add(time.Hour))
@@ -65,7 +65,7 @@ func TestConnDeadlines(t *testing.T) {
 			took: 2 * time.Second, want: os.ErrDeadlineExceeded,
 		},
 		{
-			name: "a write waits for its deadline when the server does not read",
+			name: "write until the deadline",
 			do: func(c net.Conn) error {
 				_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 				_, err := c.Write([]byte("x"))
@@ -74,7 +74,7 @@ func TestConnDeadlines(t *testing.T) {
 			took: time.Second, want: os.ErrDeadlineExceeded,
 		},
 		{
-			name: "SetDeadline is both",
+			name: "SetDeadline sets both",
 			do: func(c net.Conn) error {
 				drain(c)
 				_ = c.SetDeadline(time.Now().Add(time.Second))
@@ -84,7 +84,7 @@ func TestConnDeadlines(t *testing.T) {
 			took: time.Second, want: os.ErrDeadlineExceeded,
 		},
 		{
-			name: "closing ends a read that waits",
+			name: "close ends a waiting read",
 			do: func(c net.Conn) error {
 				drain(c)
 				time.AfterFunc(time.Second, func() { c.Close() })
@@ -93,7 +93,7 @@ func TestConnDeadlines(t *testing.T) {
 			took: time.Second, want: net.ErrClosed,
 		},
 		{
-			name: "closing ends a write that waits",
+			name: "close ends a waiting write",
 			do: func(c net.Conn) error {
 				time.AfterFunc(time.Second, func() { c.Close() })
 				_, err := c.Write([]byte("x"))
@@ -105,7 +105,7 @@ func TestConnDeadlines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, s := newPipe(full, full, func() { t.Error("the client was cut off") })
+				c, s := newPipe(full, full, func() { t.Error("the client was disconnected") })
 				if err := start(c, s); err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +126,7 @@ func TestConnDeadlines(t *testing.T) {
 	}
 }
 
-func TestConnCarriesMoreThanItHolds(t *testing.T) {
+func TestConnTransfersMoreThanItsBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := bytes.Repeat([]byte("0123456789"), 10_000)
 		c, s := newPipe(64, 64, nil)
@@ -146,7 +146,7 @@ func TestConnCarriesMoreThanItHolds(t *testing.T) {
 	})
 }
 
-func TestConnEndsAsTCPDoes(t *testing.T) {
+func TestConnClosesLikeTCP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newPipe(64, 64, nil)
 		if _, err := s.Write([]byte("last words")); err != nil {
@@ -155,15 +155,15 @@ func TestConnEndsAsTCPDoes(t *testing.T) {
 		s.Close()
 		got, err := io.ReadAll(c)
 		if diff := cmp.Diff("last words", string(got)); diff != "" || err != nil {
-			t.Errorf("after the other side closed: error %v, bytes (-want +got):\n%s", err, diff)
+			t.Errorf("after the peer closed: error %v, bytes (-want +got):\n%s", err, diff)
 		}
 		if _, err := c.Write([]byte("x")); err == nil {
-			t.Error("a write to a closed side succeeded")
+			t.Error("a write to a closed peer succeeded")
 		}
 	})
 }
 
-func TestConnCutsOffAClientThatDoesNotRead(t *testing.T) {
+func TestConnDisconnectsAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cuts := 0
 		c, s := newPipe(64, 100, func() { cuts++ })
@@ -174,13 +174,13 @@ func TestConnCutsOffAClientThatDoesNotRead(t *testing.T) {
 			t.Fatal("a write beyond the limit succeeded")
 		}
 		if diff := cmp.Diff(1, cuts); diff != "" {
-			t.Errorf("cut off (-want +got):\n%s", diff)
+			t.Errorf("disconnects (-want +got):\n%s", diff)
 		}
 		if err := read(c); !errors.Is(err, io.EOF) {
-			t.Errorf("the client reads %v, want EOF", err)
+			t.Errorf("client read: got %v, want EOF", err)
 		}
 		if err := read(s); !errors.Is(err, io.EOF) {
-			t.Errorf("the server reads %v, want EOF", err)
+			t.Errorf("server read: got %v, want EOF", err)
 		}
 	})
 }
@@ -191,5 +191,5 @@ func read(c net.Conn) error {
 	return err
 }
 
-// drain takes what start has written for the client.
+// drain reads the data that start has written for the client.
 func drain(c net.Conn) { _ = read(c) }

@@ -14,7 +14,7 @@ func TestGuardRefuses(t *testing.T) {
 		command string
 		want    string
 	}{
-		// Forbidden on any Redis.
+		// Not used on any Redis.
 		{"KEYS *", "ERR KEYS is not served by the embedded Redis"},
 		{"keys *", "ERR KEYS is not served by the embedded Redis"},
 		{"FLUSHALL", "ERR FLUSHALL is not served by the embedded Redis"},
@@ -55,7 +55,7 @@ func TestGuardRefuses(t *testing.T) {
 		t.Run(tt.command, func(t *testing.T) {
 			err := rdb.Do(t.Context(), words(tt.command)...).Err()
 			if err == nil {
-				t.Fatal("it was served")
+				t.Fatal("got no error")
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -63,7 +63,7 @@ func TestGuardRefuses(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(keys, s.Stats().Keys); diff != "" {
-		t.Errorf("keys after it all (-want +got):\n%s", diff)
+		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
 
@@ -89,13 +89,13 @@ func TestGuardLetsPass(t *testing.T) {
 		t.Run(tt.command, func(t *testing.T) {
 			got, err := rdb.Do(t.Context(), words(tt.command)...).Result()
 			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
-				t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+				t.Errorf("error %v, reply (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
-func TestARefusalAbortsItsTransaction(t *testing.T) {
+func TestRejectedCommandAbortsItsTransaction(t *testing.T) {
 	rdb := client(t, start(t, Options{}))
 	for _, refused := range []string{"KEYS *", "NOSUCHCOMMAND", "SETRANGE s 9223372036854775807 x"} {
 		_, err := rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -104,25 +104,25 @@ func TestARefusalAbortsItsTransaction(t *testing.T) {
 			return nil
 		})
 		if err == nil {
-			t.Errorf("%s: the transaction was accepted", refused)
+			t.Errorf("%s: got a successful transaction", refused)
 		}
 		if err := rdb.Get(t.Context(), "half").Err(); !errors.Is(err, redis.Nil) {
-			t.Errorf("%s: the transaction was half applied (GET: %v)", refused, err)
+			t.Errorf("%s: got a partial transaction (GET: %v)", refused, err)
 		}
 	}
 	if _, err := rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
 		p.Set(t.Context(), "whole", "done", 0)
 		return nil
 	}); err != nil {
-		t.Errorf("the next transaction: %v", err)
+		t.Errorf("next transaction: %v", err)
 	}
 }
 
-func TestScriptsMeetTheGuardToo(t *testing.T) {
+func TestGuardChecksScripts(t *testing.T) {
 	rdb := client(t, start(t, Options{}))
 	got, err := rdb.Eval(t.Context(), "return redis.pcall('KEYS', '*')['err']", nil).Text()
 	if diff := cmp.Diff("ERR KEYS is not served by the embedded Redis", got); diff != "" || err != nil {
-		t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+		t.Errorf("error %v, reply (-want +got):\n%s", err, diff)
 	}
 	err = rdb.Eval(t.Context(), "return redis.call('FLUSHALL')", nil).Err()
 	if err == nil || !strings.Contains(err.Error(), "FLUSHALL is not served by the embedded Redis") {
@@ -130,7 +130,7 @@ func TestScriptsMeetTheGuardToo(t *testing.T) {
 	}
 }
 
-// fill makes a key of every type.
+// fill creates a key of every type.
 func fill(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	for _, c := range []string{

@@ -97,14 +97,14 @@ func (s *Server) runHyperLogLog(cmd string, args []string) (n int, err error) {
 	return 1, t.store(args[0], all)
 }
 
-// A hllTx reads keys and writes one of them in its own transaction, separate from the caller's
+// An hllTx reads keys and writes one of them in its own transaction, separate from the caller's
 // connection.
 type hllTx struct {
 	s     *Server
 	state any // miniredis's state of a connection between two commands
 }
 
-// do runs one command of the turn.
+// do runs one command of the transaction.
 func (t *hllTx) do(args ...string) (any, error) {
 	var out bytes.Buffer
 	one := server.NewPeer(bufio.NewWriter(&out))

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestAHyperLogLogIsThatOfRedis(t *testing.T) {
+func TestHyperLogLogMatchesRedis(t *testing.T) {
 	o, err := redis.ParseURL(testkit.Redis(t))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAHyperLogLogIsThatOfRedis(t *testing.T) {
 		}
 	}
 	for _, key := range keys {
-		// What one of them wrote the other one counts.
+		// Each of them counts what the other wrote.
 		if err := genuine.Set(ctx, key+":embedded", rdb.Get(ctx, key).Val(), 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -56,14 +56,14 @@ func TestAHyperLogLogIsThatOfRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := genuine.PFCount(ctx, key).Val()
-		found, here := genuine.PFCount(ctx, key+":embedded").Val(), rdb.PFCount(ctx, key+":real").Val()
-		if want == 0 || found != want || here != want {
-			t.Errorf("%s: %d, taken over there %d, here %d", key, want, found, here)
+		onRedis, embedded := genuine.PFCount(ctx, key+":embedded").Val(), rdb.PFCount(ctx, key+":real").Val()
+		if want == 0 || onRedis != want || embedded != want {
+			t.Errorf("%s: want %d, got %d in Redis, %d embedded", key, want, onRedis, embedded)
 		}
 	}
 }
 
-func TestAHyperLogLogIsAStringThatKeepsItsEnd(t *testing.T) {
+func TestHyperLogLogKeepsItsTTL(t *testing.T) {
 	rdb, ctx := client(t, start(t, Options{})), t.Context()
 	if err := rdb.PFAdd(ctx, "k", "ann", "bob").Err(); err != nil {
 		t.Fatal(err)
@@ -74,15 +74,15 @@ func TestAHyperLogLogIsAStringThatKeepsItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ttl := rdb.TTL(ctx, "k").Val(); ttl != time.Hour {
-			t.Errorf("after %s it ends in %v", command, ttl)
+			t.Errorf("after %s: got TTL %v", command, ttl)
 		}
 	}
 	if kind := rdb.Type(ctx, "k").Val(); kind != "string" || rdb.PFCount(ctx, "k").Val() != 3 {
-		t.Errorf("a %s, in which are %d", kind, rdb.PFCount(ctx, "k").Val())
+		t.Errorf("got type %s with count %d", kind, rdb.PFCount(ctx, "k").Val())
 	}
 }
 
-func TestWhatIsNoHyperLogLogIsNotCounted(t *testing.T) {
+func TestInvalidHyperLogLogsAreRejected(t *testing.T) {
 	rdb, ctx := client(t, start(t, Options{})), t.Context()
 	rdb.Set(ctx, "text", "hello", 0)
 	rdb.Set(ctx, "empty", "", 0)
@@ -97,15 +97,15 @@ func TestWhatIsNoHyperLogLogIsNotCounted(t *testing.T) {
 		"PFMERGE new a set": errWrongType.Error(),
 	} {
 		if err := rdb.Do(ctx, words(command)...).Err(); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", command, err, want)
+			t.Errorf("%s: got %v, want %s", command, err, want)
 		}
 	}
 	if n := rdb.Exists(ctx, "new").Val(); n != 0 {
-		t.Error("a merge that failed left something")
+		t.Error("a failed merge left a key")
 	}
 }
 
-func TestAHyperLogLogLosesNothingThatIsAddedAtOnce(t *testing.T) {
+func TestHyperLogLogCountsConcurrentAdds(t *testing.T) {
 	const clients, each = 8, 100
 	s := start(t, Options{})
 	var g errgroup.Group
@@ -130,36 +130,36 @@ func TestAHyperLogLogLosesNothingThatIsAddedAtOnce(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(alone.Get(t.Context(), "k").Val(), rdb.Get(t.Context(), "k").Val()); d != "" {
-		t.Errorf("(-one after the other +at once)\n%s", d)
+		t.Errorf("(-sequential +concurrent)\n%s", d)
 	}
 }
 
-func TestScriptsAndTransactionsHaveNoHyperLogLog(t *testing.T) {
+func TestHyperLogLogIsRejectedInScriptsAndTransactions(t *testing.T) {
 	rdb, ctx := client(t, start(t, Options{})), t.Context()
 	for _, command := range []string{"PFADD", "PFCOUNT", "PFMERGE"} {
 		want := "ERR " + command + " in a script or a transaction is not served by the embedded Redis"
 		got, err := rdb.Eval(ctx, "return redis.pcall(ARGV[1], KEYS[1])['err']", []string{"k"}, command).Text()
 		if got != want || err != nil {
-			t.Errorf("%s in a script: %q, %v", command, got, err)
+			t.Errorf("%s in a script: got %q, %v", command, got, err)
 		}
 		if _, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			p.Set(ctx, "half", "done", 0)
 			p.Do(ctx, command, "k")
 			return nil
 		}); err == nil {
-			t.Errorf("%s in a transaction is served", command)
+			t.Errorf("%s in a transaction: got no error", command)
 		}
 	}
 	if n := rdb.Exists(ctx, "half", "k").Val(); n != 0 {
-		t.Errorf("%d keys are left", n)
+		t.Errorf("got %d keys, want none", n)
 	}
-	// On a connection that had a transaction before, it is served again.
+	// A connection that had a transaction before can use it again.
 	conn := rdb.Conn()
 	defer conn.Close()
 	if _, err := conn.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "x", 1, 0).Err() }); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.PFAdd(ctx, "k", "ann").Err(); err != nil {
-		t.Errorf("after a transaction: %v", err)
+		t.Errorf("after a transaction: got %v", err)
 	}
 }

@@ -20,12 +20,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience is how long a test waits for what should happen at once.
+// patience is the maximum wait for an event that should happen at once.
 const patience = 20 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestKeysExpireWithinATickOfTheirTime(t *testing.T) {
+func TestKeysExpireWithinOneTick(t *testing.T) {
 	for _, ttl := range []time.Duration{300 * time.Millisecond, time.Second, 1900 * time.Millisecond, time.Minute} {
 		for _, phase := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, 249 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%v set %v after a tick", ttl, phase), func(t *testing.T) {
@@ -36,12 +36,12 @@ func TestKeysExpireWithinATickOfTheirTime(t *testing.T) {
 					set(t, s, "k", ttl)
 					time.Sleep(ttl - tick - 1)
 					if !exists(s, "k") {
-						t.Errorf("gone more than %v before its time", tick)
+						t.Errorf("expired more than %v early", tick)
 					}
 					time.Sleep(2*tick + 1)
 					synctest.Wait()
 					if exists(s, "k") {
-						t.Errorf("still there %v after its time", tick)
+						t.Errorf("still exists %v after its expiry", tick)
 					}
 				})
 			})
@@ -55,12 +55,12 @@ func TestNothingExpiresWithoutTheClock(t *testing.T) {
 		set(t, s, "k", time.Second)
 		time.Sleep(time.Hour)
 		if !exists(s, "k") {
-			t.Error("the key is gone although nobody runs the clock")
+			t.Error("the key expired without Run")
 		}
 		tickIn(t, s)
 		time.Sleep(500 * time.Millisecond)
 		if !exists(s, "k") {
-			t.Error("the hour before Run counted")
+			t.Error("the time before Run counted")
 		}
 		time.Sleep(time.Second)
 		if exists(s, "k") {
@@ -69,16 +69,16 @@ func TestNothingExpiresWithoutTheClock(t *testing.T) {
 	})
 }
 
-func TestTheClockGoesByMeasuredTime(t *testing.T) {
+func TestClockUsesElapsedTime(t *testing.T) {
 	tests := []struct {
 		name  string
-		late  time.Duration // how long after the last tick this one comes
-		pass  time.Duration // how long each pass takes
-		left  int           // milliseconds left of 10 s
+		late  time.Duration // delay after the last tick
+		pass  time.Duration // duration of each pass
+		left  int           // remaining milliseconds of 10 s
 		pause time.Duration
 	}{
 		{name: "on time", late: tick, left: 9750, pause: tick},
-		{name: "late after a pause of the machine", late: 9 * time.Second, left: 1000, pause: tick},
+		{name: "late after a machine pause", late: 9 * time.Second, left: 1000, pause: tick},
 		{name: "a pass of 12 ms changes nothing", late: tick, pass: 12 * time.Millisecond, left: 9738, pause: tick},
 		{name: "a pass of 37 ms stretches the tick", late: tick, pass: 37 * time.Millisecond, left: 9713, pause: 740 * time.Millisecond},
 	}
@@ -107,7 +107,7 @@ func TestTheClockGoesByMeasuredTime(t *testing.T) {
 	}
 }
 
-func TestTheClockRunsOnce(t *testing.T) {
+func TestRunRejectsASecondCall(t *testing.T) {
 	c := &fakeClock{pauses: make(chan time.Duration, 8), fire: make(chan time.Time)}
 	s := start(t, Options{Now: c.Now, After: c.After})
 	tickIn(t, s)
@@ -115,11 +115,11 @@ func TestTheClockRunsOnce(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Run(ended); err == nil {
-		t.Error("a second Run was accepted beside the first")
+		t.Error("a second Run returned no error")
 	}
 }
 
-func TestALongPipelinePasses(t *testing.T) {
+func TestLongPipeline(t *testing.T) {
 	const n = 50_000
 	rdb := client(t, start(t, Options{}))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -138,12 +138,12 @@ func TestALongPipelinePasses(t *testing.T) {
 	}
 	for i, c := range cmds[n/2:] {
 		if got, want := c.(*redis.StringCmd).Val(), strconv.Itoa(i); got != want {
-			t.Fatalf("answer %d is %q, want %q", i, got, want)
+			t.Fatalf("reply %d: got %q, want %q", i, got, want)
 		}
 	}
 }
 
-func TestAStalledSubscriberStopsNobody(t *testing.T) {
+func TestStalledSubscriberBlocksNoOtherClient(t *testing.T) {
 	const message = 100_000
 	s := start(t, Options{OutputLimit: 50 * message})
 	stalled := subscribe(t, s, "news")
@@ -162,28 +162,28 @@ func TestAStalledSubscriberStopsNobody(t *testing.T) {
 				t.Fatalf("publish: %v", err)
 			}
 			if _, err := sub.ReceiveMessage(ctx); err != nil {
-				t.Fatalf("the subscriber that reads: %v", err)
+				t.Fatalf("active subscriber: %v", err)
 			}
 			if err := other.Incr(ctx, "n").Err(); err != nil {
-				t.Fatalf("another client: %v", err)
+				t.Fatalf("other client: %v", err)
 			}
 		}
 	}
 	publish(40)
 	if diff := cmp.Diff(int64(0), s.Stats().CutOff); diff != "" {
-		t.Errorf("cut off before the limit (-want +got):\n%s", diff)
+		t.Errorf("disconnects before the limit (-want +got):\n%s", diff)
 	}
 	publish(40)
 	until(t, "the subscriber is cut off", func() bool { return s.Stats().CutOff == 1 })
 	if err := read(stalled); err == nil {
-		t.Error("the stalled subscriber can read on as if nothing was lost")
+		t.Error("the stalled subscriber can still read")
 	}
 	until(t, "only the healthy subscriber is left", func() bool {
 		return publisher.PubSubNumSub(ctx, "news").Val()["news"] == 1
 	})
 }
 
-func TestManyClientsAtOnce(t *testing.T) {
+func TestConcurrentClients(t *testing.T) {
 	const clients, rounds = 20, 200
 	s := start(t, Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -217,14 +217,14 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-func TestABlockedReadEndsWithItsContext(t *testing.T) {
+func TestBlockedReadEndsWithItsContext(t *testing.T) {
 	s := start(t, Options{})
 	tickIn(t, s)
 	rdb := client(t, s)
 	if err := rdb.XGroupCreateMkStream(t.Context(), "orders", "g", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	// The start looked at the server through a connection of its own, which goes by itself.
+	// Start used a connection of its own, which ends by itself.
 	until(t, "only one client is left", func() bool { return s.proto.ClientsLen() == 1 })
 
 	impatient := client(t, s)
@@ -236,7 +236,7 @@ func TestABlockedReadEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("error = %v, want a deadline", err)
 	}
-	// Not by Stats: that is a command, and every command wakes the blocked.
+	// Not by Stats: that is a command, and every command wakes blocked clients.
 	until(t, "the server lets the dead consumer go", func() bool { return s.proto.ClientsLen() == 1 })
 
 	if err := rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "orders", Values: []string{"n", "1"}}).Err(); err != nil {
@@ -246,11 +246,11 @@ func TestABlockedReadEndsWithItsContext(t *testing.T) {
 		Group: "g", Consumer: "alive", Streams: []string{"orders", ">"}, Block: time.Second,
 	}).Result()
 	if err != nil || len(got) != 1 || len(got[0].Messages) != 1 {
-		t.Errorf("the message went to the dead consumer: got %v, %v", got, err)
+		t.Errorf("message lost to the dead consumer: got %v, %v", got, err)
 	}
 }
 
-func TestClosingWhileClientsAreBusy(t *testing.T) {
+func TestCloseWithBusyClients(t *testing.T) {
 	s := start(t, Options{})
 	ctx := t.Context()
 	var g errgroup.Group
@@ -259,7 +259,7 @@ func TestClosingWhileClientsAreBusy(t *testing.T) {
 		g.Go(func() error {
 			for {
 				if err := call(rdb); err != nil && !errors.Is(err, redis.Nil) {
-					return nil // what every one of them must come to
+					return nil // the expected end of every client
 				}
 				if ctx.Err() != nil {
 					return fmt.Errorf("%s never ended", name)
@@ -309,7 +309,7 @@ func TestClosingWhileClientsAreBusy(t *testing.T) {
 	}
 }
 
-func TestSubscribingAndClosingLeaksNothing(t *testing.T) {
+func TestSubscriptionsDoNotLeakGoroutines(t *testing.T) {
 	s := start(t, Options{})
 	rdb := client(t, s)
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
@@ -338,20 +338,20 @@ func TestDialHonoursItsContext(t *testing.T) {
 	}
 }
 
-func TestEveryStartIsAnotherIncarnation(t *testing.T) {
+func TestEveryStartHasANewRunID(t *testing.T) {
 	a, b := start(t, Options{}), start(t, Options{})
 	if len(a.RunID()) != 40 || a.RunID() == b.RunID() {
 		t.Errorf("run ids %q and %q", a.RunID(), b.RunID())
 	}
 	info := client(t, a).Info(t.Context(), "server").Val()
 	if !strings.Contains(info, "run_id:"+a.RunID()+"\r\n") {
-		t.Errorf("INFO server does not show the run id:\n%s", info)
+		t.Errorf("INFO server lacks the run id:\n%s", info)
 	}
 	if strings.Contains(info, "role:") {
-		t.Errorf("INFO server shows other sections:\n%s", info)
+		t.Errorf("INFO server contains other sections:\n%s", info)
 	}
 	if all := client(t, a).Info(t.Context()).Val(); !strings.Contains(all, "maxmemory_policy:noeviction\r\n") {
-		t.Errorf("INFO does not show the policy:\n%s", all)
+		t.Errorf("INFO lacks the policy:\n%s", all)
 	}
 }
 
@@ -370,7 +370,7 @@ func start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// client returns a client with the options that the package comment asks for.
+// client returns a client with the options of the package comment.
 func client(t testing.TB, s *Server) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
@@ -385,7 +385,7 @@ func client(t testing.TB, s *Server) *redis.Client {
 	return rdb
 }
 
-// subscribe returns a bare connection that is subscribed to a channel and read by nobody.
+// subscribe returns a bare connection with a subscription that is never read.
 func subscribe(t *testing.T, s *Server, channel string) net.Conn {
 	t.Helper()
 	c, err := s.Dial(t.Context(), "", "")
@@ -431,12 +431,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", patience, what)
+			t.Fatalf("timeout after %v: %s", patience, what)
 		}
 	}
 }
 
-// fakeClock moves by step at every look, and ticks when the test says so.
+// A fakeClock advances by step at every call of Now, and ticks when the test calls add.
 type fakeClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -459,7 +459,7 @@ func (c *fakeClock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// After hands its pause to the test.
+// After passes its pause to the test.
 func (c *fakeClock) After(d time.Duration) <-chan time.Time {
 	c.pauses <- d
 	return c.fire

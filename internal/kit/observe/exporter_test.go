@@ -22,21 +22,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// failing is a collector that answers nothing good.
+// failing is a collector that returns errors.
 type failing struct{ sdktrace.SpanExporter }
 
 func (failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
 	return errors.New("collector: " + strings.Repeat("x", 1000))
 }
 
-func TestACollectorThatFailsIsOneLineAMinute(t *testing.T) {
+func TestFailedExportsAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		e := newExporter(failing{}, slog.New(slog.NewJSONHandler(&log, nil)))
 		defer e.abort()
 		for range 121 { // two minutes and the first moment
 			if err := e.ExportSpans(t.Context(), make([]sdktrace.ReadOnlySpan, 10)); err != nil {
-				t.Fatalf("the library would tell the whole process: %v", err)
+				t.Fatalf("got error %v, want nil", err)
 			}
 			time.Sleep(time.Second)
 		}
@@ -52,12 +52,12 @@ func TestACollectorThatFailsIsOneLineAMinute(t *testing.T) {
 			lost = append(lost, said.Spans)
 		}
 		if d := cmp.Diff([]int{10, 600, 600}, lost); d != "" {
-			t.Errorf("spans lost in the lines (-want +got)\n%s", d)
+			t.Errorf("lost spans (-want +got)\n%s", d)
 		}
 	})
 }
 
-func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
+func TestCloseDeliversSpansAndStops(t *testing.T) {
 	var requests atomic.Int64
 	tests := []struct {
 		name     string
@@ -68,10 +68,10 @@ func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
 	}{
 		{"a collector", func(http.ResponseWriter, *http.Request) {}, time.Minute, time.Minute, false},
 		{"a collector that hangs", func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client is gone
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not detect the disconnect
 			<-r.Context().Done()
 		}, 50 * time.Millisecond, 2 * time.Second, true},
-		{"a collector that asks to come again", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 50 * time.Millisecond, 2 * time.Second, true},
+		{"a busy collector", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 50 * time.Millisecond, 2 * time.Second, true},
 		{"a collector that refuses", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, time.Minute, time.Minute, true},
 	}
 	for _, tt := range tests {
@@ -99,15 +99,15 @@ func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
 			defer cancel()
 			begin := time.Now()
 			tracing.Close(ctx)
-			tracing.Close(ctx) // is harmless
+			tracing.Close(ctx) // a second call is harmless
 			if took := time.Since(begin); took > tt.most {
-				t.Errorf("it took %v, want %v at most", took, tt.most)
+				t.Errorf("took %v, want at most %v", took, tt.most)
 			}
 			if n := requests.Load(); !tt.complain && n != 5 {
-				t.Errorf("%d batches were delivered, want 5", n)
+				t.Errorf("got %d batches, want 5", n)
 			}
 			if complained := strings.Contains(log.String(), "traces not delivered"); complained != tt.complain {
-				t.Errorf("the log complains: %v, want %v\n%s", complained, tt.complain, log.String())
+				t.Errorf("got complaint %v, want %v\n%s", complained, tt.complain, log.String())
 			}
 			collector.CloseClientConnections()
 			collector.Close()

@@ -19,12 +19,12 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// site is a handler with routes of several kinds, under observation.
+// A site is an observed handler with routes of several kinds.
 type site struct {
 	handler http.Handler
 	reg     *prometheus.Registry
 	log     bytes.Buffer
-	seen    string // id of the last request, as its handler saw it
+	seen    string // id of the last request in its handler
 }
 
 func newSite() *site {
@@ -36,7 +36,7 @@ func newSite() *site {
 			s.seen = RequestID(r.Context())
 			log.WarnContext(r.Context(), "from the handler")
 			w.WriteHeader(status)
-			w.WriteHeader(http.StatusTeapot) // the second one does not count
+			w.WriteHeader(http.StatusTeapot) // a second status does not count
 		})
 	}
 	answer("GET /ok/{id}", 200)
@@ -64,7 +64,7 @@ func (s *site) get(target, id string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestAnHonestRequestIDIsKeptAndAnyOtherReplaced(t *testing.T) {
+func TestInvalidRequestIDsAreReplaced(t *testing.T) {
 	tests := []struct {
 		name, id string
 		kept     bool
@@ -90,9 +90,9 @@ func TestAnHonestRequestIDIsKeptAndAnyOtherReplaced(t *testing.T) {
 			got := s.get("/ok/1", tt.id).Header().Get("X-Request-Id")
 			switch {
 			case tt.kept && got != tt.id:
-				t.Errorf("it became %q", got)
+				t.Errorf("got id %q", got)
 			case !tt.kept && (!ours.MatchString(got) || replacements[got]):
-				t.Errorf("it became %q, want a fresh one of ours", got)
+				t.Errorf("got id %q, want a new one", got)
 			}
 			replacements[got] = true
 			if s.seen != got {
@@ -105,15 +105,15 @@ func TestAnHonestRequestIDIsKeptAndAnyOtherReplaced(t *testing.T) {
 	}
 }
 
-func TestWhatOutlivesARequestKeepsItsID(t *testing.T) {
+func TestCopyRequestIDKeepsOnlyTheID(t *testing.T) {
 	type key struct{}
 	if got := CopyRequestID(t.Context(), context.Background()); got != context.Background() {
-		t.Errorf("without a request it is %v", got)
+		t.Errorf("without a request: got %v", got)
 	}
 	handler := HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		kept := CopyRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
 		if id := RequestID(kept); id != "honest-id" || kept.Value(key{}) != nil {
-			t.Errorf("the id is %q, and it keeps %v", id, kept.Value(key{}))
+			t.Errorf("got id %q and value %v", id, kept.Value(key{}))
 		}
 	}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -121,17 +121,17 @@ func TestWhatOutlivesARequestKeepsItsID(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-func TestARequestIsOneLogLineWithoutWhatTheClientSent(t *testing.T) {
+func TestRequestLogContainsNoClientData(t *testing.T) {
 	tests := []struct {
 		name, target string
 		want         map[string]any
 	}{
-		{"by its pattern", "/ok/secret-id?token=secret", map[string]any{"level": "INFO", "method": "GET", "route": "GET /ok/{id}", "status": 200.0}},
-		{"without an answer", "/silent", map[string]any{"level": "INFO", "method": "GET", "route": "/silent", "status": 200.0}},
+		{"a pattern", "/ok/secret-id?token=secret", map[string]any{"level": "INFO", "method": "GET", "route": "GET /ok/{id}", "status": 200.0}},
+		{"no response", "/silent", map[string]any{"level": "INFO", "method": "GET", "route": "/silent", "status": 200.0}},
 		{"the first status counts", "/gone", map[string]any{"level": "INFO", "method": "GET", "route": "/gone", "status": 410.0}},
 		{"early hints are no status", "/hints", map[string]any{"level": "INFO", "method": "GET", "route": "/hints", "status": 404.0}},
-		{"a route that there is not", "/secret-path", map[string]any{"level": "INFO", "method": "GET", "route": "none", "status": 404.0}},
-		{"a probe is for debugging", "/healthz", map[string]any{"level": "DEBUG", "method": "GET", "route": "/healthz", "status": 503.0}},
+		{"an unknown route", "/secret-path", map[string]any{"level": "INFO", "method": "GET", "route": "none", "status": 404.0}},
+		{"a health check", "/healthz", map[string]any{"level": "DEBUG", "method": "GET", "route": "/healthz", "status": 503.0}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,14 +144,14 @@ func TestARequestIsOneLogLineWithoutWhatTheClientSent(t *testing.T) {
 					t.Fatalf("%v: %s", err, line)
 				}
 				if m["request_id"] != "request-0001" {
-					t.Errorf("a line without the request's id: %s", line)
+					t.Errorf("line without the request id: %s", line)
 				}
 				if m["msg"] == "request" {
 					lines = append(lines, m)
 				}
 			}
 			if len(lines) != 1 {
-				t.Fatalf("%d lines, want 1:\n%s", len(lines), s.log.String())
+				t.Fatalf("got %d lines, want 1:\n%s", len(lines), s.log.String())
 			}
 			got := lines[0]
 			if ms, ok := got["ms"].(float64); !ok || ms < 0 {
@@ -165,13 +165,13 @@ func TestARequestIsOneLogLineWithoutWhatTheClientSent(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if strings.Contains(s.log.String(), "secret") {
-				t.Errorf("the log shows what the client sent:\n%s", s.log.String())
+				t.Errorf("the log contains client data:\n%s", s.log.String())
 			}
 		})
 	}
 }
 
-// series are the numbers of a metric by its labels, written "name=value …".
+// series returns the values of a metric by its labels, written "name=value …".
 func series(t *testing.T, reg prometheus.Gatherer, metric string) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()
@@ -201,7 +201,7 @@ func TestRequestsAreCountedByPatternAndClass(t *testing.T) {
 	}
 	for _, target := range []string{
 		"/ok/1", "/ok/2", "/ok/3", "/created", "/gone", "/broken", "/silent", "/hints",
-		"/unknown", "/ok/1/2", "/%00", "/route%22%7D", // what clients invent makes no label
+		"/unknown", "/ok/1/2", "/%00", "/route%22%7D", // arbitrary paths create no labels
 	} {
 		s.get(target, "")
 	}
@@ -220,7 +220,7 @@ func TestRequestsAreCountedByPatternAndClass(t *testing.T) {
 	}
 }
 
-func TestRequestsInFlightAreShownUntilTheyEndInAnyWay(t *testing.T) {
+func TestRequestsInFlightEndWithPanicsToo(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	inFlight := func() float64 { return series(t, reg, "tandian_http_requests_in_flight")[""] }
 	handler := HTTP(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -232,7 +232,7 @@ func TestRequestsInFlightAreShownUntilTheyEndInAnyWay(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic did not go on to the server")
+				t.Error("got no panic in the server")
 			}
 		}()
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
@@ -248,7 +248,7 @@ func TestRequestsInFlightAreShownUntilTheyEndInAnyWay(t *testing.T) {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				if l.GetName() == "class" && l.GetValue() == "2xx" && m.GetHistogram().GetSampleCount() > 0 {
-					t.Error("a request that panicked is counted as a success")
+					t.Error("a panic counts as a success")
 				}
 			}
 		}
@@ -267,7 +267,7 @@ func TestHandlersReachTheConnectionThroughTheObserver(t *testing.T) {
 	}
 }
 
-// operate answers one GraphQL operation under observation, in a request.
+// operate observes one GraphQL operation inside a request.
 func operate(s *site, g *GraphQLMetrics, kind ast.Operation, name string, res *graphql.Response) {
 	HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		ctx := graphql.WithOperationContext(r.Context(), &graphql.OperationContext{
@@ -279,7 +279,7 @@ func operate(s *site, g *GraphQLMetrics, kind ast.Operation, name string, res *g
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/graphql", nil))
 }
 
-func TestOperationsAreCountedByTypeAndOutcomeAndNamedInTheLog(t *testing.T) {
+func TestOperationsAreCountedAndLogged(t *testing.T) {
 	failure := gqlerror.List{{Message: "secret"}, {Message: "secret"}}
 	tests := []struct {
 		name, operation string
@@ -292,7 +292,7 @@ func TestOperationsAreCountedByTypeAndOutcomeAndNamedInTheLog(t *testing.T) {
 		{"a query", "FindCafes", ast.Query, &graphql.Response{Data: json.RawMessage(`{"a":1}`)}, "outcome=ok type=query", "FindCafes", 0},
 		{"a query without a name", "", ast.Query, &graphql.Response{Data: json.RawMessage(`{}`)}, "outcome=ok type=query", "", 0},
 		{"a mutation", "Pay", ast.Mutation, &graphql.Response{Data: json.RawMessage(`{}`)}, "outcome=ok type=mutation", "Pay", 0},
-		{"errors beside data", "Q", ast.Query, &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: failure}, "outcome=partial type=query", "Q", 2},
+		{"errors and data", "Q", ast.Query, &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: failure}, "outcome=partial type=query", "Q", 2},
 		{"errors and null", "Q", ast.Query, &graphql.Response{Data: json.RawMessage(`null`), Errors: failure}, "outcome=failed type=query", "Q", 2},
 		{"errors alone", "Q", ast.Query, &graphql.Response{Errors: failure}, "outcome=failed type=query", "Q", 2},
 		{"the end of a subscription", "S", ast.Subscription, nil, "", "", 0},
@@ -323,20 +323,20 @@ func TestOperationsAreCountedByTypeAndOutcomeAndNamedInTheLog(t *testing.T) {
 				t.Fatalf("%v: %s", err, s.log.String())
 			}
 			if line.Operation != tt.logged || line.Errors != tt.errors {
-				t.Errorf("the log has %+v, want %q and %v errors", line, tt.logged, tt.errors)
+				t.Errorf("got %+v, want %q and %v errors", line, tt.logged, tt.errors)
 			}
 			if strings.Contains(s.log.String(), "secret") {
-				t.Errorf("the log shows what the client sent: %s", s.log.String())
+				t.Errorf("the log contains client data: %s", s.log.String())
 			}
 		})
 	}
 }
 
-func TestAnOperationOutsideARequestIsCountedToo(t *testing.T) {
+func TestOperationsOutsideRequestsAreCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	g := NewGraphQL(reg)
 	answer := func(context.Context) *graphql.Response { return &graphql.Response{Data: json.RawMessage(`{}`)} }
-	g.InterceptResponse(t.Context(), answer) // not even an operation: a document that does not parse
+	g.InterceptResponse(t.Context(), answer) // without an operation: a document that does not parse
 	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}})
 	g.InterceptResponse(ctx, answer)
 	if n := series(t, reg, "tandian_graphql_operation_seconds")["outcome=ok type=query"]; n != 1 {
@@ -344,7 +344,7 @@ func TestAnOperationOutsideARequestIsCountedToo(t *testing.T) {
 	}
 }
 
-func TestErrorsOfFieldsAreCountedByCode(t *testing.T) {
+func TestFieldErrorsAreCountedByCode(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	g := NewGraphQL(reg)
 	want := map[string]float64{}
@@ -360,14 +360,14 @@ func TestErrorsOfFieldsAreCountedByCode(t *testing.T) {
 	g.Shown(graphql.WithFieldContext(t.Context(), &graphql.FieldContext{}), &gqlerror.Error{Extensions: code("INTERNAL")})
 	g.Shown(t.Context(), &gqlerror.Error{Path: path, Extensions: code("FROM_ELSEWHERE")})
 	g.Shown(t.Context(), &gqlerror.Error{Path: path})
-	g.Shown(t.Context(), &gqlerror.Error{Extensions: code("BAD_USER_INPUT")}) // of a request: the door counts it
+	g.Shown(t.Context(), &gqlerror.Error{Extensions: code("BAD_USER_INPUT")}) // an error of a request, counted by the server
 	want["code=INTERNAL"], want["code=other"] = 2, 2
 	if d := cmp.Diff(want, series(t, reg, "tandian_graphql_errors_total")); d != "" {
 		t.Errorf("series (-want +got)\n%s", d)
 	}
 }
 
-func TestRootFieldsAreTimedByTheirNamesInTheSchema(t *testing.T) {
+func TestRootFieldsAreTimedBySchemaName(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	g := NewGraphQL(reg)
 	resolve := func(kind ast.Operation, name, alias string) {
@@ -389,11 +389,11 @@ func TestRootFieldsAreTimedByTheirNamesInTheSchema(t *testing.T) {
 	}
 }
 
-func TestLogLinesAreJSONForMachinesAndTextForPeople(t *testing.T) {
+func TestLogFormats(t *testing.T) {
 	tests := []struct {
 		format string
 		json   bool
-	}{{"json", true}, {"auto", true}, {"text", false}} // what is no terminal is a machine
+	}{{"json", true}, {"auto", true}, {"text", false}} // other writers than terminals get JSON
 	for _, tt := range tests {
 		t.Run(tt.format, func(t *testing.T) {
 			var out bytes.Buffer
@@ -423,7 +423,7 @@ func TestLogLinesAreJSONForMachinesAndTextForPeople(t *testing.T) {
 				}
 			}
 			if strings.Contains(lines[2], "request_id") {
-				t.Errorf("a line outside a request has an id: %s", lines[2])
+				t.Errorf("got an id outside a request: %s", lines[2])
 			}
 		})
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// operation answers what an operation would, through the extension, and inside
-// of it asks for fields as gqlgen does.
+// operation runs an operation through the extension. inside requests fields like gqlgen does.
 func operation(ctx context.Context, o *OperationTracer, oc *graphql.OperationContext, res *graphql.Response, inside func(context.Context)) {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	respond := o.InterceptOperation(ctx, func(ctx context.Context) graphql.ResponseHandler {
@@ -36,9 +35,8 @@ func operation(ctx context.Context, o *OperationTracer, oc *graphql.OperationCon
 
 func seven(context.Context) int { return 7 }
 
-// field asks for a field at a place in a document, and returns the context in
-// which gqlgen would ask for what is below it: that of its resolver, whose span
-// is over.
+// field resolves a field of a document. It returns the context in which gqlgen resolves the
+// children: that of the resolver, whose span has ended.
 func field(ctx context.Context, o *OperationTracer, object string, place *ast.Field, resolver bool, next graphql.Resolver) context.Context {
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
 		Object: object, Field: graphql.CollectedField{Field: place}, IsResolver: resolver,
@@ -50,7 +48,7 @@ func field(ctx context.Context, o *OperationTracer, object string, place *ast.Fi
 	return ctx
 }
 
-func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
+func TestOperationSpanContainsFieldSpans(t *testing.T) {
 	now := time.Now()
 	past := graphql.Stats{
 		OperationStart: now.Add(-4 * time.Second),
@@ -96,15 +94,15 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") {
-		t.Errorf("a span shows what the client sent: %s", text)
+		t.Errorf("a span contains client data: %s", text)
 	}
 	spans := memory.GetSpans()
 	if parse, op := spans[0], spans[6]; !op.StartTime.Equal(past.OperationStart) || !parse.StartTime.Equal(past.Parsing.Start) || !parse.EndTime.Equal(past.Parsing.End) {
-		t.Error("what is over did not take place when it did")
+		t.Error("past spans have wrong times")
 	}
 }
 
-func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
+func TestServerErrorsFailTheOperationSpan(t *testing.T) {
 	with := func(codes ...apierror.Kind) *graphql.Response {
 		res := &graphql.Response{}
 		for _, c := range codes {
@@ -118,12 +116,12 @@ func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
 		errors any
 		failed bool
 	}{
-		{"no answer", nil, nil, false},
+		{"no response", nil, nil, false},
 		{"no errors", with(), nil, false},
-		{"of the client", with(apierror.BadUserInput, apierror.Unauthenticated, apierror.Forbidden, apierror.RateLimited), int64(4), false},
-		{"of a kind that is not ours", with("GRAPHQL_VALIDATION_FAILED"), int64(1), false},
-		{"an accident", with(apierror.BadUserInput, apierror.Internal), int64(2), true},
-		{"a store that is away", with(apierror.Unavailable), int64(1), true},
+		{"client errors", with(apierror.BadUserInput, apierror.Unauthenticated, apierror.Forbidden, apierror.RateLimited), int64(4), false},
+		{"an unknown kind", with("GRAPHQL_VALIDATION_FAILED"), int64(1), false},
+		{"an internal error", with(apierror.BadUserInput, apierror.Internal), int64(2), true},
+		{"an unavailable store", with(apierror.Unavailable), int64(1), true},
 		{"too slow", with(apierror.Timeout), int64(1), true},
 	}
 	for _, tt := range tests {
@@ -132,22 +130,22 @@ func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
 			operation(t.Context(), tracing.GraphQL(seven), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Mutation}}, tt.res, nil)
 			spans := show(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Name != "mutation" || spans[0].Attributes["graphql.errors"] != tt.errors || spans[0].Failed != tt.failed {
-				t.Errorf("the spans are %+v, want %v errors, failed: %v", spans, tt.errors, tt.failed)
+				t.Errorf("got spans %+v, want %v errors, failed: %v", spans, tt.errors, tt.failed)
 			}
 		})
 	}
 }
 
-func TestTheSpanOfASubscriptionEndsBeforeItsFirstEvent(t *testing.T) {
+func TestSubscriptionSpanEndsBeforeFirstEvent(t *testing.T) {
 	tracing, memory := traced(t)
 	o := tracing.GraphQL(seven)
 	oc := &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Subscription, Name: "News"}}
 	operation(t.Context(), o, oc, &graphql.Response{}, func(ctx context.Context) {
 		if spans := show(memory.GetSpans()); len(spans) != 1 || spans[0].Name != "subscription News" {
-			t.Errorf("when the first event comes the spans that ended are %+v", spans)
+			t.Errorf("at the first event: got ended spans %+v", spans)
 		}
 		if !trace.SpanContextFromContext(ctx).HasTraceID() {
-			t.Error("the log cannot name the trace")
+			t.Error("got no trace in the context")
 		}
 		field(ctx, o, "Subscription", &ast.Field{Name: "news"}, true, func(ctx context.Context) (any, error) {
 			_, span := Span(ctx, "feed.Live")
@@ -156,11 +154,11 @@ func TestTheSpanOfASubscriptionEndsBeforeItsFirstEvent(t *testing.T) {
 		})
 	})
 	if n := len(memory.GetSpans()); n != 1 {
-		t.Errorf("%d spans: an event has one", n)
+		t.Errorf("got %d spans, want none for an event", n)
 	}
 }
 
-func TestWhatIsNotChosenIsNotTraced(t *testing.T) {
+func TestUnsampledOperationsAreNotTraced(t *testing.T) {
 	memory := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(memory), sdktrace.WithSampler(sdktrace.NeverSample()))
 	tracing := &Tracing{provider: provider, tracer: provider.Tracer(scope)}
@@ -168,17 +166,17 @@ func TestWhatIsNotChosenIsNotTraced(t *testing.T) {
 	operation(t.Context(), o, &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}}, nil, func(ctx context.Context) {
 		field(ctx, o, "Query", &ast.Field{Name: "shops"}, true, func(ctx context.Context) (any, error) {
 			if inner, _ := Span(ctx, "shop.List"); inner != ctx {
-				t.Error("a room has a span")
+				t.Error("got a span")
 			}
 			return nil, nil
 		})
 	})
 	if n := len(memory.GetSpans()); n != 0 {
-		t.Errorf("%d spans", n)
+		t.Errorf("got %d spans", n)
 	}
 }
 
-func TestDocumentsThatDifferInValuesAloneHaveOneFingerprint(t *testing.T) {
+func TestFingerprintIgnoresValues(t *testing.T) {
 	const plain = `mutation { login(input: {phone: "1", code: "2"}, n: 3, f: 1.5) { token } }`
 	tests := []struct {
 		name, document string
@@ -189,17 +187,17 @@ func TestDocumentsThatDifferInValuesAloneHaveOneFingerprint(t *testing.T) {
 		{"other spaces, commas and comments", "mutation{login(input:{phone:\"1\" code:\"2\"} n:3 f:1.5){token}} # secret", true},
 		{"another field", strings.ReplaceAll(plain, "token", "user"), false},
 		{"another alias", strings.ReplaceAll(plain, "token", "t: token"), false},
-		{"two words in one", strings.ReplaceAll(plain, "mutation {", "mutation M {"), false},
-		{"what cannot be read", plain + `"`, true}, // only as far as it can: such a document does not run
+		{"joined words", strings.ReplaceAll(plain, "mutation {", "mutation M {"), false},
+		{"a syntax error", plain + `"`, true}, // such a document does not run
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if same := fingerprint(plain) == fingerprint(tt.document); same != tt.same {
-				t.Errorf("the same: %v, want %v", same, tt.same)
+				t.Errorf("same: got %v, want %v", same, tt.same)
 			}
 		})
 	}
 	if fingerprint("{ab}") == fingerprint("{a b}") {
-		t.Error("two fields are as one")
+		t.Error("got equal fingerprints of different fields")
 	}
 }

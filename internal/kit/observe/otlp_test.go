@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 )
 
-// spansNamed returns one batch of spans.
+// spansNamed returns a batch of spans.
 func spansNamed(names ...string) []*tracepb.ResourceSpans {
 	var list []*tracepb.Span
 	for _, name := range names {
@@ -86,21 +86,21 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clientOf(t, tt.env)
 			want := spansNamed("a", "b")
-			for range 2 { // the second reuses what the first left
+			for range 2 { // the second reuses the connection and the gzip writer
 				if err := c.UploadTraces(t.Context(), want); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got.Method != http.MethodPost || got.RequestURI != tt.uri || got.Header.Get("Content-Type") != "application/x-protobuf" {
-				t.Errorf("the request is %s %s of %s", got.Method, got.RequestURI, got.Header.Get("Content-Type"))
+				t.Errorf("got request %s %s of %s", got.Method, got.RequestURI, got.Header.Get("Content-Type"))
 			}
 			for name, value := range tt.headers {
 				if got.Header.Get(name) != value {
-					t.Errorf("header %s is %q, want %q", name, got.Header.Get(name), value)
+					t.Errorf("header %s: got %q, want %q", name, got.Header.Get(name), value)
 				}
 			}
 			if zipped := got.Header.Get("Content-Encoding") == "gzip"; zipped != tt.gzip {
-				t.Errorf("compressed: %v", zipped)
+				t.Errorf("got compressed: %v", zipped)
 			}
 			if tt.gzip {
 				r, err := gzip.NewReader(bytes.NewReader(body))
@@ -116,7 +116,7 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 			message, m := protowire.ConsumeBytes(body[max(n, 0):])
 			var spans tracepb.ResourceSpans
 			if field != 1 || kind != protowire.BytesType || n+m != len(body) || proto.Unmarshal(message, &spans) != nil {
-				t.Fatalf("the body is %x", body)
+				t.Fatalf("got body %x", body)
 			}
 			if d := cmp.Diff(want, []*tracepb.ResourceSpans{&spans}, protocmp.Transform()); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
@@ -125,8 +125,8 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 	}
 }
 
-// answers is a collector without a network. Each answer is for one request, the last one for
-// all further requests.
+// answers is a collector without a network. Each answer is for one request, the last one for all
+// further requests.
 type answers struct {
 	list  []answer
 	asked int
@@ -136,7 +136,7 @@ type answer struct {
 	code   int
 	header http.Header
 	body   io.ReadCloser
-	in     time.Duration // after which Retry-After allows the next request, as a date; 0 is none
+	in     time.Duration // delay of the date in Retry-After; 0 is none
 	err    error
 	hangs  bool // until the context of the request ends
 }
@@ -184,9 +184,9 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 		{"busy until a date", list{inFive, status(200, "")}, 2, 4 * time.Second, 5 * time.Second, ""},
 		{"busy for too long", list{status(502, "60")}, 1, 0, 0, "502 Bad Gateway"},
 		{"busy for years", list{status(504, "4294967295")}, 1, 0, 0, "504 Gateway Timeout"},
-		{"a wait that is none", list{status(503, "soon"), status(200, "")}, 2, 900 * time.Millisecond, 1100 * time.Millisecond, ""},
-		{"busy for ever", list{status(503, "")}, 4, 6 * time.Second, 8 * time.Second, "503 Service Unavailable"},
-		{"away", list{refused, refused, status(200, "")}, 3, 2700 * time.Millisecond, 3300 * time.Millisecond, ""},
+		{"an invalid delay", list{status(503, "soon"), status(200, "")}, 2, 900 * time.Millisecond, 1100 * time.Millisecond, ""},
+		{"always busy", list{status(503, "")}, 4, 6 * time.Second, 8 * time.Second, "503 Service Unavailable"},
+		{"unavailable", list{refused, refused, status(200, "")}, 3, 2700 * time.Millisecond, 3300 * time.Millisecond, ""},
 		{"hangs", list{hangs}, 1, 10 * time.Second, 10 * time.Second, "deadline exceeded"},
 		{"invalid", list{status(400, "1")}, 1, 0, 0, "400 Bad Request"},
 		{"no token", list{status(401, "")}, 1, 0, 0, "401 Unauthorized"},
@@ -204,7 +204,7 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 					t.Errorf("got %v, want an error with %q", err, tt.err)
 				}
 				if took := time.Since(begin); a.asked != tt.requests || took < tt.low || took > tt.top {
-					t.Errorf("%d requests in %v, want %d in %v to %v", a.asked, took, tt.requests, tt.low, tt.top)
+					t.Errorf("got %d requests in %v, want %d in %v to %v", a.asked, took, tt.requests, tt.low, tt.top)
 				}
 			})
 		})
@@ -280,7 +280,7 @@ func TestPartialSuccessIsLogged(t *testing.T) {
 			tracing.Close(t.Context())
 			for _, part := range tt.want {
 				if !strings.Contains(log.String(), part) {
-					t.Errorf("the log has no %s: %s", part, log.String())
+					t.Errorf("want %s in the log: %s", part, log.String())
 				}
 			}
 			if requests != 1 || tt.want == nil && log.Len() > 0 {
@@ -290,14 +290,14 @@ func TestPartialSuccessIsLogged(t *testing.T) {
 	}
 }
 
-func TestUploadErrorsShowNoSecret(t *testing.T) {
+func TestUploadErrorsContainNoSecrets(t *testing.T) {
 	const key = "s3cr3t"
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, r.Header.Get("Api-Key"), http.StatusForbidden)
 	}))
 	defer collector.Close()
 	for name, endpoint := range map[string]string{
-		"refused": collector.URL, "away": "http://127.0.0.1:1", "no host": "http://collector.invalid", "no tls": strings.Replace(collector.URL, "http", "https", 1),
+		"refused": collector.URL, "unavailable": "http://127.0.0.1:1", "no host": "http://collector.invalid", "no tls": strings.Replace(collector.URL, "http", "https", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, _ := url.Parse(endpoint)
@@ -312,7 +312,7 @@ func TestUploadErrorsShowNoSecret(t *testing.T) {
 	}
 }
 
-func TestCollectorsProveThemselvesByCertificate(t *testing.T) {
+func TestCollectorCertificatesAreVerified(t *testing.T) {
 	clients := 0
 	collector := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { clients += len(r.TLS.PeerCertificates) }))
 	defer collector.Close()
@@ -331,20 +331,20 @@ func TestCollectorsProveThemselvesByCertificate(t *testing.T) {
 	}
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_TIMEOUT": "2000"} // the client retries until then
 	if err := clientOf(t, env).UploadTraces(t.Context(), spansNamed("a")); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate of no known authority: %v", err)
+		t.Errorf("unknown authority: %v", err)
 	}
 	env["OTEL_EXPORTER_OTLP_CERTIFICATE"] = file("ca.pem", "CERTIFICATE", collector.Certificate().Raw)
 	env["OTEL_EXPORTER_OTLP_TIMEOUT"] = "10000"
 	if err := clientOf(t, env).UploadTraces(t.Context(), spansNamed("a")); err != nil || clients != 0 {
-		t.Errorf("a known authority: %v, %d certificates of clients", err, clients)
+		t.Errorf("known authority: %v, %d client certificates", err, clients)
 	}
 	env["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"], env["OTEL_EXPORTER_OTLP_CLIENT_KEY"] = env["OTEL_EXPORTER_OTLP_CERTIFICATE"], file("key.pem", "PRIVATE KEY", key)
 	if err := clientOf(t, env).UploadTraces(t.Context(), spansNamed("a")); err != nil || clients != 1 {
-		t.Errorf("with a certificate: %v, %d certificates of clients", err, clients)
+		t.Errorf("client certificate: %v, %d client certificates", err, clients)
 	}
 }
 
-func TestInvalidTraceSettingsAreIgnoredOrRefused(t *testing.T) {
+func TestInvalidTraceSettings(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -384,13 +384,13 @@ func TestInvalidTraceSettingsAreIgnoredOrRefused(t *testing.T) {
 			}
 			warned := strings.Contains(log.String(), "variable=OTEL_EXPORTER_OTLP_"+tt.name)
 			if warned != tt.warns || strings.Contains(log.String(), "secret") {
-				t.Errorf("the log is %q", log.String())
+				t.Errorf("got log %q", log.String())
 			}
 			if err == nil && strings.Contains(tt.name, "HEADERS") && s.headers["a"] != "1" {
-				t.Errorf("the headers are %v", s.headers)
+				t.Errorf("got headers %v", s.headers)
 			}
 			if want := map[bool]time.Duration{true: 250 * time.Millisecond, false: defaultOTLPTimeout}[tt.value == "250"]; err == nil && s.timeout != want {
-				t.Errorf("the timeout is %v", s.timeout)
+				t.Errorf("got timeout %v", s.timeout)
 			}
 		})
 	}

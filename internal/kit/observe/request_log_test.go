@@ -19,7 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// logged is a handler whose routes succeed, fail or are slow, and the log of its requests.
+// A logged is a handler with routes that succeed, fail or are slow, and the log of its requests.
 type logged struct {
 	handler http.Handler
 	log     bytes.Buffer
@@ -107,8 +107,8 @@ func TestFailedAndSlowRequestsAreAlwaysLogged(t *testing.T) {
 		slow         time.Duration
 		want         []int
 	}{
-		{"with a status of the client's fault", "/missing", 0, repeat(1, 50)},
-		{"with an error of GraphQL", "/errors", 0, repeat(1, 50)},
+		{"client error", "/missing", 0, repeat(1, 50)},
+		{"GraphQL error", "/errors", 0, repeat(1, 50)},
 		{"slow", "/slow?500ms", 0, repeat(1, 50)},
 		{"slow by the setting", "/slow?30ms", 30 * time.Millisecond, repeat(1, 50)},
 		{"nearly slow", "/slow?1ms", 2 * time.Millisecond, nil},
@@ -122,21 +122,21 @@ func TestFailedAndSlowRequestsAreAlwaysLogged(t *testing.T) {
 				if d := cmp.Diff(tt.want, l.counts(t)); d != "" {
 					t.Errorf("(-want +got)\n%s", d)
 				}
-				want := 11 // the 10 without a line and itself
+				want := 11 // the 10 unlogged requests and itself
 				if tt.want == nil {
 					want += 50
 				}
 				time.Sleep(time.Second)
 				l.get("/ok", 1)
 				if d := cmp.Diff([]int{want}, l.counts(t)); d != "" {
-					t.Errorf("what is left for the next line (-want +got)\n%s", d)
+					t.Errorf("next line (-want +got)\n%s", d)
 				}
 			})
 		})
 	}
 }
 
-func TestASampleOfOneLogsEveryRequest(t *testing.T) {
+func TestSampleOfOneLogsEveryRequest(t *testing.T) {
 	l := newLogged(RequestLog{Sample: 1})
 	l.get("/ok", 300)
 	if d := cmp.Diff(repeat(1, 300), l.counts(t)); d != "" {
@@ -144,13 +144,13 @@ func TestASampleOfOneLogsEveryRequest(t *testing.T) {
 	}
 }
 
-func TestARequestWithoutALineAllocatesNothingForTheLog(t *testing.T) {
+func TestUnloggedRequestsDoNotAllocate(t *testing.T) {
 	l := newRequestLogger(RequestLog{Log: NewLogger(io.Discard, "json", slog.LevelInfo), Sample: 1_000_000})
 	r, info, begin := httptest.NewRequest(http.MethodPost, "/graphql", nil), &request{}, time.Now()
 	if got := testing.AllocsPerRun(1000, func() {
 		l.log(r, "/graphql", http.StatusOK, info, begin, time.Millisecond)
 	}); got != 0 {
-		t.Errorf("it takes %v allocations", got)
+		t.Errorf("got %v allocations", got)
 	}
 }
 

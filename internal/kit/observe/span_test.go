@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-func TestAnErrorIsKeptAsItsKind(t *testing.T) {
+func TestSpansRecordErrorKindsOnly(t *testing.T) {
 	tests := []struct {
 		name   string
 		err    error
@@ -21,11 +21,11 @@ func TestAnErrorIsKeptAsItsKind(t *testing.T) {
 		failed bool
 	}{
 		{"none", nil, nil, false},
-		{"of the client", fmt.Errorf("secret: %w", apierror.BadInput("secret")), "BAD_USER_INPUT", false},
-		{"a store that is away", apierror.New(apierror.Unavailable, "secret").WithCause(io.EOF), "UNAVAILABLE", true},
-		{"the client went away", fmt.Errorf("secret: %w", context.Canceled), "canceled", false},
+		{"a client error", fmt.Errorf("secret: %w", apierror.BadInput("secret")), "BAD_USER_INPUT", false},
+		{"an unavailable store", apierror.New(apierror.Unavailable, "secret").WithCause(io.EOF), "UNAVAILABLE", true},
+		{"cancelled", fmt.Errorf("secret: %w", context.Canceled), "canceled", false},
 		{"too slow", fmt.Errorf("secret: %w", context.DeadlineExceeded), "timeout", true},
-		{"an accident", fmt.Errorf("secret: %w", &http.MaxBytesError{}), "*http.MaxBytesError", true},
+		{"an internal error", fmt.Errorf("secret: %w", &http.MaxBytesError{}), "*http.MaxBytesError", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -34,26 +34,26 @@ func TestAnErrorIsKeptAsItsKind(t *testing.T) {
 			EndSpan(span, tt.err)
 			spans := show(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Failed != tt.failed || spans[0].Attributes["error.type"] != tt.kind {
-				t.Errorf("the spans are %+v, want kind %v, failed: %v", spans, tt.kind, tt.failed)
+				t.Errorf("got spans %+v, want kind %v, failed: %v", spans, tt.kind, tt.failed)
 			}
 			if strings.Contains(fmt.Sprint(memory.GetSpans()), "secret") {
-				t.Error("the span has the error's text")
+				t.Error("the span contains the error text")
 			}
 		})
 	}
 }
 
-// level is a key of contexts.
+// level is a context key.
 type level int
 
-// What a room pays for its span.
+// BenchmarkSpan measures the cost of a span in a domain package.
 func BenchmarkSpan(b *testing.B) {
 	provider := sdktrace.NewTracerProvider()
 	on, span := provider.Tracer(scope).Start(b.Context(), "root")
 	defer span.End()
-	deep := b.Context() // as deep as a resolver's context is
+	deep := b.Context() // as deep as a resolver's context
 	for i := range 20 {
-		deep = context.WithValue(deep, level(i), i) //nolint:fatcontext // that is what is measured
+		deep = context.WithValue(deep, level(i), i) //nolint:fatcontext // measured
 	}
 	for name, ctx := range map[string]context.Context{"off": b.Context(), "off, deep": deep, "on": on} {
 		b.Run(name, func(b *testing.B) {

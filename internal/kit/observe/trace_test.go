@@ -23,7 +23,7 @@ const (
 	traceparent = "00-" + traceID + "-00f067aa0ba902b7-01"
 )
 
-// traced returns a Tracing whose spans go to memory as soon as they end.
+// traced returns a Tracing whose spans are stored in memory when they end.
 func traced(t *testing.T) (*Tracing, *tracetest.InMemoryExporter) {
 	t.Helper()
 	memory := tracetest.NewInMemoryExporter()
@@ -32,7 +32,7 @@ func traced(t *testing.T) (*Tracing, *tracetest.InMemoryExporter) {
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, memory
 }
 
-// shown is what a test looks at of a span.
+// shown holds the checked parts of a span.
 type shown struct {
 	Name, Below string // the name of the span above it
 	Attributes  map[string]any
@@ -57,7 +57,7 @@ func show(spans tracetest.SpanStubs) []shown {
 	return list
 }
 
-// quiet takes the variables of the environment that this machine may have.
+// quiet unsets the variables that this machine may have.
 func quiet(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"} {
@@ -69,7 +69,7 @@ func quiet(t *testing.T) {
 	}
 }
 
-func TestTracingIsOnWhenTheEnvironmentNamesACollector(t *testing.T) {
+func TestEnvironmentEnablesTracing(t *testing.T) {
 	const general, special = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	tests := []struct {
 		name string
@@ -77,15 +77,15 @@ func TestTracingIsOnWhenTheEnvironmentNamesACollector(t *testing.T) {
 		on   bool
 		err  string
 	}{
-		{name: "nothing is set"},
+		{name: "no variables"},
 		{name: "a collector", env: map[string]string{general: "http://127.0.0.1:1"}, on: true},
 		{name: "a collector for traces", env: map[string]string{special: "https://127.0.0.1:1/v1/traces"}, on: true},
-		{name: "all is disabled", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}},
-		{name: "no exporter of traces", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}},
-		{name: "an address that is no URL", env: map[string]string{general: "collector:4318"}, err: "no http:// or https:// URL"},
+		{name: "disabled", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}},
+		{name: "no trace exporter", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}},
+		{name: "an invalid URL", env: map[string]string{general: "collector:4318"}, err: "no http:// or https:// URL"},
 		{name: "a URL without a host", env: map[string]string{special: "http:///v1"}, err: "no http:// or https:// URL"},
-		{name: "a protocol that we do not speak", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, err: "HTTP and not by gRPC"},
-		{name: "attributes that are none", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES": "none"}, err: "resource attributes"},
+		{name: "an unsupported protocol", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, err: "HTTP and not by gRPC"},
+		{name: "invalid attributes", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES": "none"}, err: "resource attributes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,19 +105,19 @@ func TestTracingIsOnWhenTheEnvironmentNamesACollector(t *testing.T) {
 	}
 }
 
-func TestWithoutTracingNothingIsPutInTheWay(t *testing.T) {
+func TestNilTracingAddsNoOverhead(t *testing.T) {
 	var off *Tracing
 	next := http.NewServeMux()
 	if off.HTTP(next) != http.Handler(next) {
-		t.Error("requests take another way")
+		t.Error("got another handler")
 	}
 	if off.GraphQL(nil) != nil {
-		t.Error("there is an extension")
+		t.Error("got an extension")
 	}
 	ctx := t.Context()
 	inner, span := Span(ctx, "room.Method")
 	if inner != ctx || span.IsRecording() || IsTraced(ctx) || CallSpan(ctx, "call").IsRecording() {
-		t.Error("something is traced")
+		t.Error("got a trace")
 	}
 	EndSpan(span, io.EOF)
 	allocated := testing.AllocsPerRun(100, func() {
@@ -125,32 +125,32 @@ func TestWithoutTracingNothingIsPutInTheWay(t *testing.T) {
 		defer span.End()
 	})
 	if allocated != 0 {
-		t.Errorf("a span that is not there costs %v allocations", allocated)
+		t.Errorf("got %v allocations", allocated)
 	}
 }
 
-func TestARequestHasASpanWithNothingOfWhatTheClientSent(t *testing.T) {
+func TestRequestSpansContainNoClientData(t *testing.T) {
 	tests := []struct {
 		name, method, target, traceparent string
 		want                              []shown
 	}{
-		{"by its pattern", "GET", "/ok/secret?token=secret", "", []shown{{
+		{"a pattern", "GET", "/ok/secret?token=secret", "", []shown{{
 			Name: "GET /ok/{id}", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/ok/{id}", "http.response.status_code": int64(200)},
 		}}},
 		{"a failure", "POST", "/broken", "", []shown{{
 			Name: "POST /broken", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/broken", "http.response.status_code": int64(500)}, Failed: true,
 		}}},
-		{"what the client did wrong", "POST", "/gone", "", []shown{{
+		{"a client error", "POST", "/gone", "", []shown{{
 			Name: "POST /gone", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/gone", "http.response.status_code": int64(410)},
 		}}},
-		{"a path and a method that there are not", "SECRET", "/secret", "", []shown{{
+		{"an unknown path and method", "SECRET", "/secret", "", []shown{{
 			Name: "_OTHER", Attributes: map[string]any{"http.request.method": "_OTHER", "http.response.status_code": int64(404)},
 		}}},
-		{"a trace of the client's that is not recorded", "GET", "/silent", strings.TrimSuffix(traceparent, "1") + "0", nil},
-		{"a traceparent that is none", "GET", "/silent", "secret", []shown{{
+		{"an unsampled client trace", "GET", "/silent", strings.TrimSuffix(traceparent, "1") + "0", nil},
+		{"an invalid traceparent", "GET", "/silent", "secret", []shown{{
 			Name: "GET /silent", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/silent", "http.response.status_code": int64(200)},
 		}}},
-		{"a probe", "GET", "/healthz", "", nil},
+		{"a health check", "GET", "/healthz", "", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,13 +167,13 @@ func TestARequestHasASpanWithNothingOfWhatTheClientSent(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") || strings.Contains(text, "203.0.113") {
-				t.Errorf("a span shows what the client sent: %s", text)
+				t.Errorf("a span contains client data: %s", text)
 			}
 		})
 	}
 }
 
-func TestARequestJoinsTheTraceOfItsClientAndLogsItsID(t *testing.T) {
+func TestRequestsJoinTheTraceOfTheirClient(t *testing.T) {
 	tracing, memory := traced(t)
 	s := newSite()
 	r := httptest.NewRequest(http.MethodGet, "/ok/1", nil)
@@ -182,23 +182,23 @@ func TestARequestJoinsTheTraceOfItsClientAndLogsItsID(t *testing.T) {
 	tracing.HTTP(s.handler).ServeHTTP(httptest.NewRecorder(), r)
 	spans := memory.GetSpans()
 	if text := fmt.Sprintf("%+v", spans); strings.Contains(text, "secret") || spans[0].SpanContext.TraceState().Len() > 0 {
-		t.Errorf("a span shows the client's tracestate: %s", text)
+		t.Errorf("a span contains the tracestate: %s", text)
 	}
 	if len(spans) != 1 || spans[0].SpanContext.TraceID().String() != traceID || spans[0].Parent.SpanID().String() != "00f067aa0ba902b7" {
-		t.Errorf("the spans are %+v", show(spans))
+		t.Errorf("got spans %+v", show(spans))
 	}
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	if len(lines) != 2 {
-		t.Fatalf("%d lines, want that of the handler and that of the request", len(lines))
+		t.Fatalf("got %d lines, want 2", len(lines))
 	}
 	for _, line := range lines {
 		if !strings.Contains(line, `"trace_id":"`+traceID+`"`) {
-			t.Errorf("a line without the trace's id: %s", line)
+			t.Errorf("line without the trace id: %s", line)
 		}
 	}
 }
 
-func TestARequestThatPanicsHasASpanThatFailed(t *testing.T) {
+func TestPanicsFailTheRequestSpan(t *testing.T) {
 	tracing, memory := traced(t)
 	func() {
 		defer func() { _ = recover() }()
@@ -206,24 +206,24 @@ func TestARequestThatPanicsHasASpanThatFailed(t *testing.T) {
 			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	}()
 	if spans := show(memory.GetSpans()); len(spans) != 1 || !spans[0].Failed {
-		t.Errorf("the spans are %+v", spans)
+		t.Errorf("got spans %+v", spans)
 	}
 }
 
-// What a WebSocket is made of must reach the handler as it is; an event stream
-// must be flushed piece by piece.
-func TestSocketsAreNotTracedAndStreamsAreFlushed(t *testing.T) {
+// A WebSocket upgrade must reach the handler unwrapped. An event stream must be flushed after each
+// event.
+func TestSocketsAreNotTraced(t *testing.T) {
 	tracing, memory := traced(t)
 	w := httptest.NewRecorder()
 	upgrade := httptest.NewRequest(http.MethodGet, "/graphql", nil)
 	upgrade.Header.Set("Upgrade", "WebSocket")
 	tracing.HTTP(http.HandlerFunc(func(got http.ResponseWriter, r *http.Request) {
 		if got != http.ResponseWriter(w) || r != upgrade {
-			t.Error("the handler got another connection")
+			t.Error("got another writer")
 		}
 	})).ServeHTTP(w, upgrade)
 	if n := len(memory.GetSpans()); n != 0 {
-		t.Errorf("%d spans of a socket", n)
+		t.Errorf("got %d spans of a socket", n)
 	}
 	tracing.HTTP(HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := http.NewResponseController(w).Flush(); err != nil {

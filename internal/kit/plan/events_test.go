@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tell begins a subscription and returns what it answers to each of some values.
+// tell starts a subscription and returns its responses to the values.
 func (w *world) tell(t *testing.T, query string, values ...any) (answers []string) {
 	t.Helper()
 	doc := w.parse(t, query)
@@ -26,7 +26,7 @@ func (w *world) tell(t *testing.T, query string, values ...any) (answers []strin
 	return answers
 }
 
-func TestWhatAPlanTells(t *testing.T) {
+func TestEventResponses(t *testing.T) {
 	town := newTown()
 	ann := town.people["ann"]
 	all := []any{&came{1, ann}, &went{2}}
@@ -38,7 +38,7 @@ func TestWhatAPlanTells(t *testing.T) {
 		{"each type of a union", `subscription { happened { ... on Went { at } ... on Came { at who { name } } } }`, all, []string{`{"happened":{"at":1,"who":{"name":"ann"}}}`, `{"happened":{"at":2}}`}},
 		{"the type", `subscription { h: happened { __typename ... on Went { at } } }`, all, []string{`{"h":{"__typename":"Came"}}`, `{"h":{"__typename":"Went","at":2}}`}},
 		{"fragments on the union, and in one another", `subscription { happened(after: 3) { ...H } } fragment H on Happened { __typename ...C ... { ... on Went { t: at } } } fragment C on Came { at }`, all, []string{`{"happened":{"__typename":"Came","at":1}}`, `{"happened":{"__typename":"Went","t":2}}`}},
-		{"what is read", `subscription { happened { __typename ... on Came { who { luck name friend { name } } at } } }`, all[:1], []string{`{"happened":{"__typename":"Came","who":{"luck":23,"name":"ann","friend":{"name":"ben"}},"at":1}}`}},
+		{"loaded fields", `subscription { happened { __typename ... on Came { who { luck name friend { name } } at } } }`, all[:1], []string{`{"happened":{"__typename":"Came","who":{"luck":23,"name":"ann","friend":{"name":"ben"}},"at":1}}`}},
 		{"no field of the type", `subscription { happened { ... on Went { at } } }`, all[:1], []string{`{"happened":{}}`}},
 		{"no union", `subscription { born { name } }`, []any{ann}, []string{`{"born":{"name":"ann"}}`}},
 	} {
@@ -50,7 +50,7 @@ func TestWhatAPlanTells(t *testing.T) {
 					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
 				}
 				if w.taken != len(tt.values) {
-					t.Errorf("%d of %d values were taken", w.taken, len(tt.values))
+					t.Errorf("got %d values taken, want %d", w.taken, len(tt.values))
 				}
 			}
 			if len(w.failed) > 0 {
@@ -60,25 +60,25 @@ func TestWhatAPlanTells(t *testing.T) {
 	}
 }
 
-// Then it is gqlgen that sees the value.
-func TestWhatIsToldByGqlgen(t *testing.T) {
+// gqlgen receives the value of such an event.
+func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 	for _, tt := range []struct {
 		name, query string
 		told        any
 		fails       bool
 		wrong       error
 	}{
-		{name: "nothing that was fed", query: `subscription { happened { ... on Went { at } } }`},
-		{name: "what is in no table", query: `subscription { other }`, told: 5},
-		{name: "a type that no plan knows", query: `subscription { happened { __typename } }`, told: 5},
+		{name: "no event", query: `subscription { happened { ... on Went { at } } }`},
+		{name: "a field in no table", query: `subscription { other }`, told: 5},
+		{name: "a type in no table", query: `subscription { happened { __typename } }`, told: 5},
 		{name: "nil", query: `subscription { born { name } }`, told: (*person)(nil)},
 		{name: "a directive of the field", query: `subscription { happened @told { __typename } }`, told: &went{}},
 		{name: "a directive below", query: `subscription { happened { ... on Went { at @skip(if: false) } } }`, told: &went{}},
 		{name: "a directive of the operation", query: `subscription @told { happened { __typename } }`, told: &went{}},
-		{name: "a field that no plan knows", query: `subscription { happened { ... on Came { who { secret } } } }`, told: &came{1, &person{}}},
-		{name: "nobody where there must be one", query: `subscription { happened { ... on Came { who { name } } } }`, told: &came{}, fails: true},
-		{name: "nobody, of whom something is read", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{}, fails: true},
-		{name: "what cannot be read", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{1, &person{}}, fails: true, wrong: errors.New("away")},
+		{name: "a nested field in no table", query: `subscription { happened { ... on Came { who { secret } } } }`, told: &came{1, &person{}}},
+		{name: "a null non-null object", query: `subscription { happened { ... on Came { who { name } } } }`, told: &came{}, fails: true},
+		{name: "a loaded field of a null object", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{}, fails: true},
+		{name: "a loader error", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{1, &person{}}, fails: true, wrong: errors.New("unavailable")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			town := newTown()
@@ -88,7 +88,7 @@ func TestWhatIsToldByGqlgen(t *testing.T) {
 				t.Errorf("%s: %s", tt.query, got)
 			}
 			if w.taken > 0 {
-				t.Error("the value was taken")
+				t.Error("got the value taken")
 			}
 			if failed := len(w.failed) == 1; failed != tt.fails {
 				t.Errorf("plans failed: %v", w.failed)
@@ -98,6 +98,6 @@ func TestWhatIsToldByGqlgen(t *testing.T) {
 	w := newWorld(newTown())
 	w.o.NextEvent = nil
 	if got := w.tell(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
-		t.Errorf("without who says what is told: %s", got)
+		t.Errorf("without NextEvent: got %s", got)
 	}
 }

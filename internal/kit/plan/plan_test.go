@@ -84,18 +84,18 @@ type (
 	}
 )
 
-// A town is what the queries of these tests ask: people by name.
+// A town provides the data of the test schema: people by name.
 type town struct {
 	people  map[string]*person
 	friends map[string]string
 	loads   atomic.Int64
-	wrong   func(field string, n int) error // what goes wrong with the field of so many people; may panic
-	fewer   string                          // a field whose loader forgets the last one
-	slow    func(field string)              // what a loader does first
-	any     any                             // of the field any
-	likes   map[string]any                  // by who does
-	beings  map[string][]any                // the same
-	kin     map[string][]*person            // the same
+	wrong   func(field string, n int) error // error of a field for n objects; may panic
+	fewer   string                          // a field whose loader drops the last value
+	slow    func(field string)              // called first by a loader
+	any     any                             // value of the field any
+	likes   map[string]any                  // by person
+	beings  map[string][]any                // by person
+	kin     map[string][]*person            // by person
 	added   bool                            // a resolver adds an error
 
 	directive func(ctx context.Context, obj any, next graphql.Resolver) (any, error)
@@ -123,7 +123,7 @@ func (t *town) direct(ctx context.Context, obj any, next graphql.Resolver) (any,
 	return t.directive(ctx, obj, next)
 }
 
-// begin is what every loader does first.
+// begin is called first by every loader.
 func (t *town) begin(field string, n int) error {
 	t.loads.Add(1)
 	if t.slow != nil {
@@ -135,7 +135,7 @@ func (t *town) begin(field string, n int) error {
 	return nil
 }
 
-// cut leaves the last value out, of the field of which one is missing.
+// cut drops the last value of the field fewer.
 func cut[V any](t *town, field string, values []V) []V {
 	if t.fewer == field {
 		return values[:len(values)-1]
@@ -151,7 +151,7 @@ func firstArgs(_ context.Context, raw map[string]any) (any, error) {
 	return n, err
 }
 
-// text appends a text that needs no care but for quotes.
+// text appends a quoted string without other escapes.
 func text(out []byte, s string) []byte {
 	if s == "" { // as a scalar that has no text for a value
 		return append(out, "null"...)
@@ -254,7 +254,7 @@ func (t *town) tables() Tables {
 	}
 }
 
-// gqlgen stands for the executor of gqlgen.
+// gqlgen is a fake of gqlgen's executor.
 type gqlgen struct {
 	graphql.ExecutableSchema
 	parsed *ast.Schema
@@ -268,7 +268,7 @@ func (gqlgen) Exec(context.Context) graphql.ResponseHandler {
 	return graphql.OneShot(&graphql.Response{Data: json.RawMessage(byGqlgen)})
 }
 
-// A world is a schema that is asked, and what it said of plans that failed.
+// A world is a schema under test. It records the errors of failed plans.
 type world struct {
 	*Schema
 
@@ -276,7 +276,7 @@ type world struct {
 	mu     sync.Mutex
 	failed []error
 	roots  []string
-	told   any // to a subscription
+	told   any // next value of a subscription
 	taken  int
 }
 
@@ -319,10 +319,10 @@ func (w *world) run(t *testing.T, doc *ast.QueryDocument, vars map[string]any) s
 	answers := w.Exec(ctx)
 	res := answers(ctx)
 	if len(res.Errors) > 0 {
-		t.Errorf("a plan answers with errors: %v", res.Errors)
+		t.Errorf("got errors %v", res.Errors)
 	}
 	if again := answers(ctx); again != nil {
-		t.Errorf("a second answer came: %s", again.Data)
+		t.Errorf("got a second response %s", again.Data)
 	}
 	return string(res.Data)
 }
@@ -332,7 +332,7 @@ func (w *world) ask(t *testing.T, query string, vars map[string]any) string {
 	return w.run(t, w.parse(t, query), vars)
 }
 
-func TestWhatAPlanAnswers(t *testing.T) {
+func TestPlanResponses(t *testing.T) {
 	tests := []struct {
 		name, query string
 		vars        map[string]any
@@ -341,16 +341,16 @@ func TestWhatAPlanAnswers(t *testing.T) {
 		{"fields in the order of the query", `{ first { age name } }`, nil, `{"first":{"age":20,"name":"ann"}}`},
 		{"aliases", `{ a: first { n: name m: name } b: first { name } }`, nil, `{"a":{"n":"ann","m":"ann"},"b":{"name":"ann"}}`},
 		{"__typename everywhere", `{ __typename first { t: __typename home { __typename } } }`, nil, `{"__typename":"Query","first":{"t":"Person","home":{"__typename":"Home"}}}`},
-		{"nothing but __typename", `{ __typename }`, nil, `{"__typename":"Query"}`},
-		{"null of what may be null", `{ person(name: "nobody") { name } }`, nil, `{"person":null}`},
-		{"null of a part of an object", `{ person(name: "ben") { home { street } } }`, nil, `{"person":{"home":null}}`},
-		{"an object that is a part of another one", `{ first { home { street } den { street } } }`, nil, `{"first":{"home":{"street":"ann's street"},"den":{"street":"ann's street"}}}`},
+		{"only __typename", `{ __typename }`, nil, `{"__typename":"Query"}`},
+		{"null of a nullable object", `{ person(name: "nobody") { name } }`, nil, `{"person":null}`},
+		{"null part of an object", `{ person(name: "ben") { home { street } } }`, nil, `{"person":{"home":null}}`},
+		{"a part of an object", `{ first { home { street } den { street } } }`, nil, `{"first":{"home":{"street":"ann's street"},"den":{"street":"ann's street"}}}`},
 		{"lists of parts", `{ people(first: 3) { pets { name } } }`, nil, `{"people":[{"pets":[]},{"pets":[{"name":"ben's pet 0"}]},{"pets":[{"name":"cid's pet 0"},{"name":"cid's pet 1"}]}]}`},
 		{"a default", `{ people { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
 		{"an empty list", `{ people(first: 0) { name friend { name } friends { luck } } }`, nil, `{"people":[]}`},
-		{"some that are null", `{ people(first: 4) { friend { name luck } } }`, nil, `{"people":[{"friend":{"name":"ben","luck":24}},{"friend":{"name":"cid","luck":25}},{"friend":{"name":"dan","luck":26}},{"friend":null}]}`},
+		{"some nulls", `{ people(first: 4) { friend { name luck } } }`, nil, `{"people":[{"friend":{"name":"ben","luck":24}},{"friend":{"name":"cid","luck":25}},{"friend":{"name":"dan","luck":26}},{"friend":null}]}`},
 		{"levels", `{ people { friends(first: 2) { name friends { name } } } }`, nil, `{"people":[{"friends":[{"name":"ben","friends":[{"name":"cid"}]},{"name":"cid","friends":[{"name":"dan"}]}]},{"friends":[{"name":"cid","friends":[{"name":"dan"}]},{"name":"dan","friends":[]}]}]}`},
-		{"runs around what is read", `{ first { name luck age more pets { name } friend { name } __typename } }`, nil, `{"first":{"name":"ann","luck":23,"age":20,"more":24,"pets":[],"friend":{"name":"ben"},"__typename":"Person"}}`},
+		{"plain fields around loaded ones", `{ first { name luck age more pets { name } friend { name } __typename } }`, nil, `{"first":{"name":"ann","luck":23,"age":20,"more":24,"pets":[],"friend":{"name":"ben"},"__typename":"Person"}}`},
 		{"one loader twice", `{ first { luck l: luck more m: more } }`, nil, `{"first":{"luck":23,"l":23,"more":24,"m":24}}`},
 		{"one loader with other arguments", `{ first { friends { name } two: friends(first: 2) { name } } }`, nil, `{"first":{"friends":[{"name":"ben"}],"two":[{"name":"ben"},{"name":"cid"}]}}`},
 		{"an inline fragment", `{ first { ... on Person { name } ... { age } } }`, nil, `{"first":{"name":"ann","age":20}}`},
@@ -358,26 +358,26 @@ func TestWhatAPlanAnswers(t *testing.T) {
 		{"a fragment on Query", `{ ...R } fragment R on Query { first { name } }`, nil, `{"first":{"name":"ann"}}`},
 		{"fields twice", `{ first { name age name luck luck ... on Person { name } } }`, nil, `{"first":{"name":"ann","age":20,"luck":23}}`},
 		{"a variable", `query($n: String!) { person(name: $n) { name } }`, map[string]any{"n": "cid"}, `{"person":{"name":"cid"}}`},
-		{"a variable that is left out", `query($n: Int! = 1) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"}]}`},
-		{"a variable without a value, where there is a default", `query($n: Int) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
+		{"a missing variable", `query($n: Int! = 1) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"}]}`},
+		{"a default for a variable without a value", `query($n: Int) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
 		{"a variable in an object", `query($l: Int) { people(by: {limit: $l}, first: 1) { name } }`, map[string]any{"l": 3}, `{"people":[{"name":"ann"}]}`},
 		{"a variable of the argument's name", `query($name: String!) { person(name: $name) { name } }`, map[string]any{"name": "cid"}, `{"person":{"name":"cid"}}`},
-		{"one with a default that has no value", `query($first: Int) { people(first: $first) { friends(first: $first) { name } } }`, nil, `{"people":[{"friends":[{"name":"ben"}]},{"friends":[{"name":"cid"}]}]}`},
-		{"one that is not that argument's", `query($first: Int!, $name: String!) { people(by: {limit: $first}) { name } person(name: $name) { name } }`, map[string]any{"first": 1, "name": "dan"}, `{"people":[{"name":"ann"},{"name":"ben"}],"person":{"name":"dan"}}`},
-		{"one of an argument's name that is not given", `query($name: String!, $or: String!) { person(name: $name) { name } other: person(name: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":null,"other":{"name":"ann"}}`},
-		{"two of the arguments' names", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":{"name":"ann"}}`},
-		{"two of the arguments' names, one without a value", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody"}, `{"person":null}`},
-		{"one of another argument's name", `query($first: String!, $name: Int!) { person(name: $first) { friends(first: $name) { name } } }`, map[string]any{"first": "ann", "name": 2}, `{"person":{"friends":[{"name":"ben"},{"name":"cid"}]}}`},
+		{"a default for a variable of the argument's name", `query($first: Int) { people(first: $first) { friends(first: $first) { name } } }`, nil, `{"people":[{"friends":[{"name":"ben"}]},{"friends":[{"name":"cid"}]}]}`},
+		{"variables of other arguments", `query($first: Int!, $name: String!) { people(by: {limit: $first}) { name } person(name: $name) { name } }`, map[string]any{"first": 1, "name": "dan"}, `{"people":[{"name":"ann"},{"name":"ben"}],"person":{"name":"dan"}}`},
+		{"a variable named like a missing argument", `query($name: String!, $or: String!) { person(name: $name) { name } other: person(name: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":null,"other":{"name":"ann"}}`},
+		{"two variables of the arguments' names", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":{"name":"ann"}}`},
+		{"two variables of the arguments' names, one without a value", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody"}, `{"person":null}`},
+		{"variables named like other arguments", `query($first: String!, $name: Int!) { person(name: $first) { friends(first: $name) { name } } }`, map[string]any{"first": "ann", "name": 2}, `{"person":{"friends":[{"name":"ben"},{"name":"cid"}]}}`},
 		{"a fragment on an interface", `{ first { ... on Being { name } } }`, nil, `{"first":{"name":"ann"}}`},
 		{"a named fragment on an interface", `{ first { ...B } } fragment B on Being { name }`, nil, `{"first":{"name":"ann"}}`},
 		{"an object twice", `{ first { home { street } home { street s: street } } }`, nil, `{"first":{"home":{"street":"ann's street","s":"ann's street"}}}`},
 		{"an object twice, by a fragment", `{ first { friend { name } ...F } } fragment F on Person { friend { age } }`, nil, `{"first":{"friend":{"name":"ben","age":21}}}`},
 		{"a list twice, with the same arguments", `query($n: Int!) { people(first: $n) { name } people(first: $n) { age } }`, map[string]any{"n": 1}, `{"people":[{"name":"ann","age":20}]}`},
 		{"objects of an interface", `{ people(first: 4) { likes { __typename name ... on Person { age luck } ... on Pet { tricks } } } }`, nil, `{"people":[{"likes":{"__typename":"Person","name":"ben","age":21,"luck":24}},{"likes":{"__typename":"Pet","name":"rex","tricks":null}},{"likes":null},{"likes":null}]}`},
-		{"an object of an interface that must be there", `{ any { ...B } } fragment B on Being { name __typename }`, nil, `{"any":{"name":"rex","__typename":"Pet"}}`},
+		{"a non-null object of an interface", `{ any { ...B } } fragment B on Being { name __typename }`, nil, `{"any":{"name":"rex","__typename":"Pet"}}`},
 		{"lists of an interface, with nulls", `{ people(first: 3) { beings { name ... on Person { friend { name } } ... on Pet { tricks } } } }`, nil, `{"people":[{"beings":[{"name":"ben","friend":{"name":"cid"}},{"name":"rex","tricks":["sit","roll"]},null,{"name":"cid","friend":{"name":"dan"}}]},{"beings":[]},{"beings":null}]}`},
 		{"lists of objects, with nulls", `{ people(first: 3) { kin { name luck } } }`, nil, `{"people":[{"kin":[null,{"name":"ben","luck":24},null]},{"kin":[]},{"kin":null}]}`},
-		{"a directive that lets pass", `{ first { diary vault } }`, nil, `{"first":{"diary":"of ann","vault":23}}`},
+		{"a directive that passes", `{ first { diary vault } }`, nil, `{"first":{"diary":"of ann","vault":23}}`},
 		{"names with quotes", `{ person(name: "a\"\n\\") { name } }`, nil, `{"person":{"name":"a\"\n\\"}}`},
 	}
 	town := newTown()
@@ -386,7 +386,7 @@ func TestWhatAPlanAnswers(t *testing.T) {
 	w := newWorld(town)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for range 2 { // the second time from a plan that is known
+			for range 2 { // the second time with a cached plan
 				if d := cmp.Diff(tt.want, w.ask(t, tt.query, tt.vars)); d != "" {
 					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
 				}
@@ -398,16 +398,16 @@ func TestWhatAPlanAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftToGqlgen(t *testing.T) {
+func TestUnplannableQueriesRunInGqlgen(t *testing.T) {
 	tests := []struct {
 		name, query string
 		vars        map[string]any
-		fails       bool // while it runs; otherwise there is no plan
+		fails       bool // at run time; otherwise there is no plan
 	}{
 		{name: "a mutation", query: `mutation { first { name } }`},
-		{name: "a field that no plan knows", query: `{ first { name secret } }`},
-		{name: "one far below", query: `{ people { friend { friends { secret } } } }`},
-		{name: "a root field that no plan knows", query: `{ first { name } secret }`},
+		{name: "a field in no table", query: `{ first { name secret } }`},
+		{name: "a nested field in no table", query: `{ people { friend { friends { secret } } } }`},
+		{name: "a root field in no table", query: `{ first { name } secret }`},
 		{name: "the schema", query: `{ first { name } __schema { types { name } } }`},
 		{name: "a directive of a field", query: `{ first { name @skip(if: false) } }`},
 		{name: "a directive of another name", query: `{ first @told { name } }`},
@@ -415,11 +415,11 @@ func TestWhatIsLeftToGqlgen(t *testing.T) {
 		{name: "a directive of a fragment", query: `{ first { ...P } } fragment P on Person @told { name }`},
 		{name: "a directive of an inline fragment", query: `{ first { ... @include(if: true) { name } } }`},
 		{name: "a directive of the operation", query: `query @told { first { name } }`},
-		{name: "a number of twenty digits, which the scalar does not forbid", query: `{ people(behind: 99999999999999999999) { name } }`},
-		{name: "an argument that is wrong", query: `{ people(first: -1) { name } }`},
-		{name: "a variable that is wrong", query: `query($n: Int!) { people(first: $n) { name } }`, vars: map[string]any{"n": -1}, fails: true},
-		{name: "null where there must be something", query: `query($n: Int) { people(first: $n) { name } }`, vars: map[string]any{"n": nil}, fails: true},
-		{name: "more than there are, at which the loader panics", query: `{ people(first: 5) { name } }`, fails: true},
+		{name: "a number of twenty digits", query: `{ people(behind: 99999999999999999999) { name } }`},
+		{name: "an invalid argument", query: `{ people(first: -1) { name } }`},
+		{name: "an invalid variable", query: `query($n: Int!) { people(first: $n) { name } }`, vars: map[string]any{"n": -1}, fails: true},
+		{name: "null for a non-null argument", query: `query($n: Int) { people(first: $n) { name } }`, vars: map[string]any{"n": nil}, fails: true},
+		{name: "a loader panic", query: `{ people(first: 5) { name } }`, fails: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -431,13 +431,13 @@ func TestWhatIsLeftToGqlgen(t *testing.T) {
 				t.Errorf("%s: plans failed: %v", tt.query, w.failed)
 			}
 			if len(w.roots) > 0 {
-				t.Errorf("%s: %q are counted, which gqlgen counts", tt.query, w.roots)
+				t.Errorf("%s: got root fields %q, want none", tt.query, w.roots)
 			}
 		})
 	}
 }
 
-func TestWhatFailsIsLeftToGqlgen(t *testing.T) {
+func TestFailedPlansRunInGqlgen(t *testing.T) {
 	broken := errors.New("broken")
 	const all = `{ people(first: 3) { name luck friend { age } friends { luck more } } }`
 	tests := []struct {
@@ -453,23 +453,23 @@ func TestWhatFailsIsLeftToGqlgen(t *testing.T) {
 		{"a panic of a leaf", all, func(t *town) { t.wrong = panicking("luck") }, "panic: oh"},
 		{"a panic of a link", all, func(t *town) { t.wrong = panicking("friend") }, "panic: oh"},
 		{"a panic of the last one", all, func(t *town) { t.wrong = panicking("friends") }, "panic: oh"},
-		{"a leaf that forgets somebody", all, func(t *town) { t.fewer = "luck" }, errCount.Error()},
-		{"a link that forgets somebody", all, func(t *town) { t.fewer = "friend" }, errCount.Error()},
-		{"many that forget somebody", all, func(t *town) { t.fewer = "friends" }, errCount.Error()},
-		{"nothing where there must be something", `{ first { name } }`, func(t *town) { delete(t.people, "ann") }, errNull.Error()},
-		{"nothing in a list", `{ people { __typename } }`, func(t *town) { delete(t.people, "ben") }, errNull.Error()},
-		{"nothing in a list of parts", `{ person(name: "cid") { pets { __typename } } }`, func(t *town) { t.people["cid"].pets[1] = nil }, errNull.Error()},
-		{"no part where there must be one", `{ people { den { __typename } } }`, func(*town) {}, errNull.Error()},
-		{"nothing of an interface", `{ any { name } }`, func(t *town) { t.any = nil }, errNull.Error()},
+		{"a leaf with too few values", all, func(t *town) { t.fewer = "luck" }, errCount.Error()},
+		{"a link with too few values", all, func(t *town) { t.fewer = "friend" }, errCount.Error()},
+		{"a list with too few values", all, func(t *town) { t.fewer = "friends" }, errCount.Error()},
+		{"a null non-null object", `{ first { name } }`, func(t *town) { delete(t.people, "ann") }, errNull.Error()},
+		{"null in a list", `{ people { __typename } }`, func(t *town) { delete(t.people, "ben") }, errNull.Error()},
+		{"null in a list of parts", `{ person(name: "cid") { pets { __typename } } }`, func(t *town) { t.people["cid"].pets[1] = nil }, errNull.Error()},
+		{"a null non-null part", `{ people { den { __typename } } }`, func(*town) {}, errNull.Error()},
+		{"null of an interface", `{ any { name } }`, func(t *town) { t.any = nil }, errNull.Error()},
 		{"a nil pointer of an interface", `{ any { name } }`, func(t *town) { t.any = (*person)(nil) }, errNull.Error()},
 		{"a type that is not of the interface", `{ any { name } }`, func(t *town) { t.any = 7 }, errNull.Error()},
-		{"a leaf that must not be null", `{ first { name } }`, func(t *town) { t.people["ann"].name = "" }, errNull.Error()},
-		{"a leaf below that must not be null", `{ first { name home { street } } }`, func(t *town) { t.people["ann"].home.street = "" }, errNull.Error()},
+		{"a null non-null leaf", `{ first { name } }`, func(t *town) { t.people["ann"].name = "" }, errNull.Error()},
+		{"a nested null non-null leaf", `{ first { name home { street } } }`, func(t *town) { t.people["ann"].home.street = "" }, errNull.Error()},
 		{"an error of one of several resolvers", `{ people { likes { name } } }`, func(t *town) { t.wrong = failing("likes", broken) }, "broken"},
 		{"a panic of one of several resolvers", `{ people { likes { name } } }`, func(t *town) { t.wrong = panicking("likes") }, "panic: oh"},
 		{"an error that a resolver adds", `{ first { name } }`, func(t *town) { t.added = true }, errAdded.Error()},
 		{"a directive that refuses", `{ people { name diary } }`, func(t *town) { t.directive = refusing("ben", broken) }, "broken"},
-		{"a directive that refuses what is loaded", `{ people { vault } }`, func(t *town) { t.directive = refusing("ben", broken) }, "broken"},
+		{"a directive that refuses a loaded field", `{ people { vault } }`, func(t *town) { t.directive = refusing("ben", broken) }, "broken"},
 		{"a directive that answers itself", `{ first { diary } }`, func(t *town) {
 			t.directive = func(context.Context, any, graphql.Resolver) (any, error) { return "mine", nil }
 		}, errDirective.Error()},
@@ -479,27 +479,27 @@ func TestWhatFailsIsLeftToGqlgen(t *testing.T) {
 				return []any{v}, err
 			}
 		}, errDirective.Error()},
-		{"no part where there must be one, and things below", `{ people { den { street } luck } }`, func(*town) {}, errNull.Error()},
+		{"a null non-null part with children", `{ people { den { street } luck } }`, func(*town) {}, errNull.Error()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fresh := newTown() // of which nothing was read yet, so that it is read beside the rest
+			fresh := newTown() // never read, so that its fields load in parallel
 			tt.harm(fresh)
 			town := newTown()
 			known := newWorld(town)
 			doc := known.parse(t, tt.query)
 			if !strings.Contains(tt.query, "den") {
 				if got := known.run(t, doc, nil); got == byGqlgen {
-					t.Fatalf("gqlgen answers before anything is wrong: %v", known.failed)
+					t.Fatalf("plan failed before the error: %v", known.failed)
 				}
 			}
 			tt.harm(town)
-			for what, w := range map[string]*world{"a plan that was run": known, "a plan that was not": newWorld(fresh)} {
+			for what, w := range map[string]*world{"an executed plan": known, "a new plan": newWorld(fresh)} {
 				if got := w.run(t, doc, nil); got != byGqlgen {
-					t.Errorf("%s: the answer is %s", what, got)
+					t.Errorf("%s: got %s", what, got)
 				}
 				if len(w.failed) != 1 || !strings.Contains(w.failed[0].Error(), tt.want) {
-					t.Errorf("%s says %v, want %q", what, w.failed, tt.want)
+					t.Errorf("%s: got %v, want %q", what, w.failed, tt.want)
 				}
 			}
 		})
@@ -515,7 +515,7 @@ func failing(name string, err error) func(string, int) error {
 	}
 }
 
-// refusing is a directive that refuses one person.
+// refusing returns a directive that rejects one person.
 func refusing(name string, err error) func(context.Context, any, graphql.Resolver) (any, error) {
 	return func(ctx context.Context, obj any, next graphql.Resolver) (any, error) {
 		if p, _ := obj.(*person); p.name == name {
@@ -534,7 +534,7 @@ func panicking(name string) func(string, int) error {
 	}
 }
 
-func TestAPlanAsksOnceForAllThatStandInOnePlace(t *testing.T) {
+func TestLoadersRunOncePerPosition(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	town := newTown()
@@ -552,10 +552,10 @@ func TestAPlanAsksOnceForAllThatStandInOnePlace(t *testing.T) {
 	}
 }
 
-func TestOffAndApartLeaveEverythingToGqlgen(t *testing.T) {
+func TestDisabledAndBypassedQueriesRunInGqlgen(t *testing.T) {
 	for name, o := range map[string]Options{
-		"off":   {Disabled: true},
-		"apart": {Bypass: func(context.Context) bool { return true }},
+		"disabled": {Disabled: true},
+		"bypassed": {Bypass: func(context.Context) bool { return true }},
 	} {
 		w := newWorld(newTown())
 		w.Schema = New(gqlgen{}, newTown().tables(), o)
@@ -573,11 +573,11 @@ func TestRootFieldsAreTimed(t *testing.T) {
 	}
 }
 
-// Two that wait for each other are read side by side, the first time and later.
-func TestWhatIsSlowIsReadSideBySide(t *testing.T) {
+// Fields that wait for each other load in parallel, the first time and later.
+func TestSlowFieldsLoadInParallel(t *testing.T) {
 	for _, tt := range []struct {
 		query  string
-		levels int // that are read one after the other
+		levels int // sequential levels
 	}{
 		{`{ first { age } people { name } }`, 1},
 		{`{ first { friend { name } friends { name } } }`, 2},
@@ -595,22 +595,22 @@ func TestWhatIsSlowIsReadSideBySide(t *testing.T) {
 					t.Fatal(w.failed)
 				}
 				if took := time.Since(begin); took != time.Duration(tt.levels)*time.Second {
-					t.Errorf("%s: time %d: took %v, of %d levels of a second", tt.query, n, took, tt.levels)
+					t.Errorf("%s: run %d: took %v, want %d s", tt.query, n, took, tt.levels)
 				}
 			}
 		})
 	}
 }
 
-// What was quick the last time holds nothing up, whatever it takes now.
-func TestWhatBecomesSlowHoldsUpNobodyForLong(t *testing.T) {
+// A field that was fast the last time does not delay others by more than its own duration.
+func TestFieldsThatBecomeSlowLoadInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown()
 		w := newWorld(town)
 		doc := w.parse(t, `{ first { age } a: people { name } b: people { name } c: people { name } }`)
 		w.run(t, doc, nil)
 		town.slow = func(string) { time.Sleep(time.Second) }
-		for _, want := range []time.Duration{2 * time.Second, time.Second} { // it is not known yet, and known
+		for _, want := range []time.Duration{2 * time.Second, time.Second} { // not known to be slow yet, then known
 			begin := time.Now()
 			w.run(t, doc, nil)
 			if took := time.Since(begin); took != want {
@@ -620,8 +620,8 @@ func TestWhatBecomesSlowHoldsUpNobodyForLong(t *testing.T) {
 	})
 }
 
-// An answer waits for all that it began, also after one of them failed.
-func TestNothingRunsOnBehindAnAnswer(t *testing.T) {
+// A response waits for all started loaders, also after an error.
+func TestResponseWaitsForAllLoaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		town := newTown()
 		var running atomic.Int64
@@ -636,13 +636,13 @@ func TestNothingRunsOnBehindAnAnswer(t *testing.T) {
 		for _, wrong := range []func(string, int) error{failing("people", errors.New("broken")), panicking("people")} {
 			town.wrong = wrong
 			if got := w.ask(t, `{ first { age } people { name } }`, nil); got != byGqlgen || running.Load() != 0 {
-				t.Errorf("%s, and %d run on", got, running.Load())
+				t.Errorf("got %s with %d running loaders", got, running.Load())
 			}
 		}
 	})
 }
 
-func TestAPlanGoesWithItsDocument(t *testing.T) {
+func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
 	w := newWorld(newTown())
 	plans := func() (n int) {
 		w.plans.Range(func(any, any) bool { n++; return true })
@@ -652,12 +652,12 @@ func TestAPlanGoesWithItsDocument(t *testing.T) {
 	w.run(t, kept, nil)
 	for i := range 20 {
 		w.ask(t, fmt.Sprintf(`query Q%d($n: Int! = 1) { people(first: $n) { name friends { name } } }`, i), nil)
-		w.ask(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // of which there is none
+		w.ask(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // there is no plan for it
 	}
 	for i := range 3 {
 		w.run(t, kept, nil)
 		if n := plans(); i == 0 && n < 2 {
-			t.Fatalf("there are %d plans: this test tests nothing", n)
+			t.Fatalf("got %d plans, want at least 2", n)
 		}
 	}
 	testkit.Eventually(t, 10*time.Second, func() bool {
@@ -671,7 +671,7 @@ func TestAPlanGoesWithItsDocument(t *testing.T) {
 	})
 }
 
-func TestOnePlanServesManyAtOnce(t *testing.T) {
+func TestPlansAreSafeForConcurrentUse(t *testing.T) {
 	w := newWorld(newTown())
 	docs := []*ast.QueryDocument{
 		w.parse(t, `query($n: Int!) { people(first: $n) { name age luck friends(first: $n) { name luck more } } }`),
@@ -689,7 +689,7 @@ func TestOnePlanServesManyAtOnce(t *testing.T) {
 			for i := range 200 {
 				d, n := (worker+i)%2, i%5
 				if got := w.run(t, docs[d], map[string]any{"n": n}); got != alone[[2]int{d, n}] {
-					t.Errorf("of document %d for %d\n%s\nalone it was\n%s", d, n, got, alone[[2]int{d, n}])
+					t.Errorf("document %d for %d: got\n%s\nwant\n%s", d, n, got, alone[[2]int{d, n}])
 				}
 			}
 		})
@@ -697,12 +697,12 @@ func TestOnePlanServesManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What is done besides reading is done once, whoever answers.
-func TestWhatIsDoneBesidesIsDoneOnce(t *testing.T) {
+// Deferred functions run once, with a plan and without.
+func TestDeferRunsOnce(t *testing.T) {
 	var done atomic.Int64
 	count := func(ctx context.Context) { Defer(ctx, func() { done.Add(1) }) }
 	if count(t.Context()); done.Load() != 1 {
-		t.Errorf("without a plan it was done %d times", done.Load())
+		t.Errorf("without a plan: got %d calls, want 1", done.Load())
 	}
 	w, wrong := newWorld(newTown()), error(nil)
 	w.tables.Query.Fields["first"] = LoadedObject(w.tables.Query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
@@ -711,11 +711,11 @@ func TestWhatIsDoneBesidesIsDoneOnce(t *testing.T) {
 	})
 	done.Store(0)
 	if w.ask(t, `{ first { name } b: first { name } people { name } }`, nil); done.Load() != 2 {
-		t.Errorf("by a plan it was done %d times, of two fields", done.Load())
+		t.Errorf("with a plan: got %d calls, want 2", done.Load())
 	}
 	done.Store(0)
 	wrong = errors.New("broken")
 	if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen || done.Load() != 0 {
-		t.Errorf("by a plan that failed it was done %d times; gqlgen will do it", done.Load())
+		t.Errorf("with a failed plan: got %d calls, want 0", done.Load())
 	}
 }

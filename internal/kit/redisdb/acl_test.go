@@ -10,17 +10,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestRightsThatAreMissingAreNamed(t *testing.T) {
+func TestCheckACLListsMissingPermissions(t *testing.T) {
 	url := testkit.Redis(t)
 	admin := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: testkit.RedisAdmin(t, url), Role: "state"})
 	tests := []struct{ name, rules, want, not string }{
-		{"nothing is missing", "~td:* &td:* +@all", "", ""},
-		{"a command is", "~td:* &td:* +@all -xadd", "do not suffice for XADD, on keys", "XLEN"},
-		{"two are, one of them of two words", "~td:* &td:* +@all -get -memory|usage", "do not suffice for GET, MEMORY USAGE, on keys", "SET"},
-		{"one that has no key is", "~td:* &td:* +@all -scan", "for SCAN 0, on keys", "HSCAN"},
-		{"the keys are of another installation", "~other:* &td:* +@all", "XADD", "SUBSCRIBE"},
-		{"the channels are", "~td:* &other:* +@all", "PUBLISH", "XADD"},
-		{"it may only say that it is there", "~td:* &td:* -@all +ping", "NOPERM", ""},
+		{"all permissions", "~td:* &td:* +@all", "", ""},
+		{"a missing command", "~td:* &td:* +@all -xadd", "lacks permissions for XADD, on keys", "XLEN"},
+		{"two missing commands", "~td:* &td:* +@all -get -memory|usage", "lacks permissions for GET, MEMORY USAGE, on keys", "SET"},
+		{"a missing command without a key", "~td:* &td:* +@all -scan", "for SCAN 0, on keys", "HSCAN"},
+		{"other keys", "~other:* &td:* +@all", "XADD", "SUBSCRIBE"},
+		{"other channels", "~td:* &other:* +@all", "PUBLISH", "XADD"},
+		{"only PING", "~td:* &td:* -@all +ping", "NOPERM", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,18 +43,18 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 				t.Errorf("got %v, want %q without %q", err, tt.want, tt.not)
 			}
 			if n := limited.(*redis.Client).PoolStats().TotalConns; n > 1 { //nolint:forcetypeassert // it is one server
-				t.Errorf("%d connections", n)
+				t.Errorf("got %d connections", n)
 			}
 		})
 	}
 	if n, err := admin.DBSize(t.Context()).Result(); n != 0 || err != nil {
-		t.Errorf("asking left %d keys, %v", n, err)
+		t.Errorf("got %d keys, %v, want none", n, err)
 	}
 }
 
 func redisNoPerm(err error) bool { return redis.HasErrorPrefix(err, "NOPERM") }
 
-func TestTheUserOfTheServerHasTheRightsThatItNeeds(t *testing.T) {
+func TestServerUserHasAllPermissions(t *testing.T) {
 	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
 		t.Run(name, func(t *testing.T) {
 			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state"})

@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// slowLine is a line to an embedded Redis. It counts writes, and passes on nothing while it
-// is held.
+// A slowLine is a connection to an embedded Redis. It counts writes, and blocks them while it is
+// held.
 type slowLine struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	writes atomic.Int64
@@ -56,7 +56,7 @@ func openPipelined(t *testing.T, change func(*RedisConfig)) (redis.UniversalClie
 	return client, line
 }
 
-// crowd lets many callers ask at one moment: it holds the line until all of them wait.
+// crowd runs many callers at once: it holds the line until all of them wait.
 func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 	t.Helper()
 	line.hold.Lock()
@@ -73,12 +73,12 @@ func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 	}
 }
 
-func TestCallersOfOneMomentShareAPipeline(t *testing.T) {
+func TestConcurrentCallersShareAPipeline(t *testing.T) {
 	client, line := openPipelined(t, nil)
 	const callers = 300
 	crowd(t, line, callers, func(int) error { return client.Incr(t.Context(), "n").Err() })
 	if writes := line.writes.Load(); writes > callers/5 {
-		t.Errorf("%d callers at one moment wrote %d times", callers, writes)
+		t.Errorf("got %[2]d writes of %[1]d concurrent callers", callers, writes)
 	}
 	crowd(t, line, callers, func(i int) error {
 		key, want := fmt.Sprint("k", i), fmt.Sprint("v", i)
@@ -106,8 +106,8 @@ func TestCallersOfOneMomentShareAPipeline(t *testing.T) {
 	})
 }
 
-// go-redis gives a client's hooks to its connections too.
-func TestCommandsOfAConnectionStayThere(t *testing.T) {
+// go-redis applies a client's hooks to its connections too.
+func TestCommandsOfAConnectionStayOnIt(t *testing.T) {
 	var told atomic.Int64
 	client, line := openPipelined(t, func(cfg *RedisConfig) {
 		cfg.PoolSize, cfg.PoolTimeout = 20, 5*time.Second
@@ -117,14 +117,14 @@ func TestCommandsOfAConnectionStayThere(t *testing.T) {
 		}
 	})
 	crowd(t, line, 200, func(i int) error {
-		return client.Watch(t.Context(), func(tx *redis.Tx) error { // a connection of its own
+		return client.Watch(t.Context(), func(tx *redis.Tx) error { // a separate connection
 			_, err := tx.Incr(t.Context(), "n").Result()
 			return err
 		}, "m")
 	})
 	crowd(t, line, 200, func(int) error { return client.Incr(t.Context(), "n").Err() })
 	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != 400 {
-		t.Errorf("n is %d, %v", n, err)
+		t.Errorf("got n = %d, %v", n, err)
 	}
 	conn := client.(*redis.Client).Conn() //nolint:forcetypeassert // of one server
 	defer func() { _ = conn.Close() }()
@@ -138,16 +138,16 @@ func TestCommandsOfAConnectionStayThere(t *testing.T) {
 		others.Go(func() { _ = client.Get(t.Context(), "n").Err() })
 	}
 	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() == before+maxPipelines })
-	others.Go(func() { _ = conn.Get(t.Context(), "n").Err() }) // it waits for no pipeline
+	others.Go(func() { _ = conn.Get(t.Context(), "n").Err() }) // it does not wait for a pipeline
 	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() == before+maxPipelines+1 })
 	line.hold.Unlock()
 	others.Wait()
 	if told.Load() == 0 {
-		t.Error("no connection was asked about")
+		t.Error("got no call of OnConnect")
 	}
 }
 
-func TestTransactionGoesAlone(t *testing.T) {
+func TestTransactionsAreSentSeparately(t *testing.T) {
 	client, line := openPipelined(t, nil)
 	crowd(t, line, 100, func(i int) error {
 		if i%2 == 0 {
@@ -165,11 +165,11 @@ func TestTransactionGoesAlone(t *testing.T) {
 		return err
 	})
 	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != 150 {
-		t.Errorf("n is %d, %v", n, err)
+		t.Errorf("got n = %d, %v", n, err)
 	}
 }
 
-func TestCommandsBeyondTheQueueGoAlone(t *testing.T) {
+func TestCommandsBeyondTheQueueAreSentSeparately(t *testing.T) {
 	client, line := openPipelined(t, nil)
 	const waiting, beyond = 2000, 8 // batch.Config.MaxWaiting
 	line.hold.Lock()
@@ -185,7 +185,7 @@ func TestCommandsBeyondTheQueueGoAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != len(errs) {
-		t.Errorf("n is %d, %v", n, err)
+		t.Errorf("got n = %d, %v", n, err)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestCancelledCommandIsNotSent(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := client.Get(t.Context(), "n").Err(); !errors.Is(err, redis.Nil) {
-		t.Errorf("it was sent: %v", err)
+		t.Errorf("got %v, want it not sent", err)
 	}
 }
 
-func TestShortDeadlineDoesNotWaitForOthers(t *testing.T) {
+func TestShortDeadlinesDoNotWaitForPipelines(t *testing.T) {
 	client, line := openPipelined(t, nil)
 	if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
@@ -219,15 +219,15 @@ func TestShortDeadlineDoesNotWaitForOthers(t *testing.T) {
 	go func() { alone <- client.Get(ctx, "k").Err() }()
 	time.Sleep(20 * time.Millisecond)
 	if line.writes.Load() == before {
-		t.Error("it waits")
+		t.Error("got a wait")
 	}
 	line.hold.Unlock()
 	others.Wait()
 	<-alone
 }
 
-// No caller waits for two timeouts of the client, whether its commands were sent or waited.
-func TestSilentRedisHoldsUpNoCallerBeyondTheTimeout(t *testing.T) {
+// No caller waits longer than two timeouts of the client, whether its commands were sent or queued.
+func TestSilentRedisDelaysCallersByOneTimeout(t *testing.T) {
 	const timeout = time.Second
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -244,12 +244,12 @@ func TestSilentRedisHoldsUpNoCallerBeyondTheTimeout(t *testing.T) {
 	for range 50 {
 		all.Go(func() {
 			if err := client.Get(t.Context(), "k").Err(); err == nil {
-				t.Error("an answer of nobody")
+				t.Error("got a reply of a silent server")
 			}
 		})
 	}
 	all.Wait()
 	if took := time.Since(begin); took >= 2*timeout {
-		t.Errorf("it took %v", took)
+		t.Errorf("took %v", took)
 	}
 }

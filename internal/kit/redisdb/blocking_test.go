@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
+func TestBlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
 		t.Run(name, func(t *testing.T) {
 			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state", Timeout: 250 * time.Millisecond})
@@ -30,7 +30,7 @@ func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 				return err
 			}
 			if err := read(rdb); err == nil || err == redis.Nil { //nolint:errorlint // it is not wrapped
-				t.Errorf("the original waits for more than its time: %v", err)
+				t.Errorf("original client: got %v, want a timeout", err)
 			}
 			if err := read(blocking); err != redis.Nil { //nolint:errorlint // it is not wrapped
 				t.Error(err)
@@ -39,8 +39,8 @@ func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 	}
 }
 
-// Nobody would tell it of a failover.
-func TestABlockingClientAsksSentinelAgain(t *testing.T) {
+// Its connections do not detect a failover.
+func TestBlockingClientReconnectsThroughSentinel(t *testing.T) {
 	for url, want := range map[string]time.Duration{
 		"redis+sentinel://host?master_name=m": masterConnLifetime,
 		"redis://host":                        0,
@@ -58,17 +58,16 @@ func TestABlockingClientAsksSentinelAgain(t *testing.T) {
 			t.Errorf("%s: %s", url, diff)
 		}
 		if o.MaxRetries != 0 {
-			t.Errorf("%s: it retries %d times", url, o.MaxRetries)
+			t.Errorf("%s: got %d retries", url, o.MaxRetries)
 		}
 		_ = blocking.Close()
 		_ = rdb.Close()
 	}
 }
 
-// The library writes to the settings of a client that knows the maintenance
-// notifications when it connects: with the race detector, this fails if they are
-// copied.
-func TestAClientIsCopiedWhileItConnects(t *testing.T) {
+// go-redis writes to the settings of a client with maintenance notifications when it connects:
+// copying them fails under the race detector.
+func TestNewBlockingClientIsSafeDuringConnect(t *testing.T) {
 	o, err := redis.ParseURL(testkit.Redis(t))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +87,7 @@ func TestAClientIsCopiedWhileItConnects(t *testing.T) {
 	all.Wait()
 }
 
-func TestAClientOfAnotherKindCannotBlock(t *testing.T) {
+func TestNewBlockingClientRejectsOtherTypes(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
 	if _, err := NewBlockingClient(ring, time.Second); err == nil || !strings.Contains(err.Error(), "*redis.Ring") {

@@ -28,7 +28,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A line leads to a Redis in this process, and can be cut.
+// A line leads to a Redis in this process and can be cut.
 type line struct {
 	server *embedredis.Server
 
@@ -36,15 +36,15 @@ type line struct {
 	state lineState
 	conns []net.Conn
 	dials int
-	gets  int // GETs that were sent while nobody listened
+	gets  int // GETs sent without a reader
 }
 
 type lineState string
 
 const (
 	up       lineState = "up"
-	silent   lineState = "silent"   // what is sent is lost, on new connections too
-	lost     lineState = "lost"     // what is sent is lost, and no connection begins
+	silent   lineState = "silent"   // sent data is lost, on new connections too
+	lost     lineState = "lost"     // sent data is lost, and dialing hangs
 	refusing lineState = "refusing" // connections are closed, and new ones refused
 )
 
@@ -68,8 +68,7 @@ func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return lineConn{conn, l}, err
 }
 
-// turn changes the state, and returns how often it was dialled, and how many
-// GETs were lost, so far.
+// turn changes the state. It returns the numbers of dials and of lost GETs so far.
 func (l *line) turn(to lineState) (dials, gets int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +99,7 @@ func (c lineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// logBuffer keeps log lines.
+// A logBuffer collects log lines.
 type logBuffer struct{ testkit.Log }
 
 func (b *logBuffer) logger() *slog.Logger {
@@ -112,8 +111,7 @@ func (b *logBuffer) logger() *slog.Logger {
 	}}))
 }
 
-// get reads k once in every pause, in a goroutine each, until stop is called,
-// which waits for them.
+// get reads k once per pause, each time in a goroutine, until stop is called. stop waits for them.
 func get(ctx context.Context, client redis.UniversalClient, pause time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -133,12 +131,12 @@ func get(ctx context.Context, client redis.UniversalClient, pause time.Duration)
 }
 
 // The clock of synctest makes these times exact, however busy the machine is.
-func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
+func TestBreakerOpensAndCloses(t *testing.T) {
 	const open, closed = 1, 0
 	tests := []struct {
 		name  string
 		fails lineState
-		pause time.Duration // between two callers; 0: one after the other
+		pause time.Duration // between two callers; 0: sequential
 		within,
 		returns time.Duration // at most, until it closes
 	}{
@@ -170,13 +168,13 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 				}
 				for state() != open && time.Since(begin) < 2*time.Second {
 					if tt.pause == 0 && client.Get(t.Context(), "k").Err() == nil {
-						t.Fatal("a lost command was answered")
+						t.Fatal("got a reply to a lost command")
 					}
 					time.Sleep(time.Millisecond)
 					synctest.Wait()
 				}
 				if took := time.Since(begin); state() != open || took > tt.within || took > time.Second {
-					t.Errorf("open %v after %v, want 1 within %v", state(), took, tt.within)
+					t.Errorf("got open %v after %v, want 1 within %v", state(), took, tt.within)
 				}
 				stop()
 
@@ -188,7 +186,7 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 					}
 				}
 				if took := time.Since(begin); took != 0 {
-					t.Errorf("1000 commands while open waited %v", took)
+					t.Errorf("1000 commands while open took %v", took)
 				}
 				probed, _ := l.turn(tt.fails)
 				for range 1000 { // for 10 seconds
@@ -199,10 +197,10 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 				}
 				dials, after := l.turn(tt.fails)
 				if n, most := dials-probed, int(10*time.Second/probePause)+1; n < most/3 || n > most {
-					t.Errorf("%d probes in ten seconds, want %d at most", n, most)
+					t.Errorf("got %d probes in ten seconds, want at most %d", n, most)
 				}
 				if after != sent {
-					t.Errorf("%d live commands were sent while open", after-sent)
+					t.Errorf("got %d live commands while open", after-sent)
 				}
 
 				l.turn(up)
@@ -212,23 +210,23 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 					synctest.Wait()
 				}
 				if took := time.Since(begin); state() != closed || took > tt.returns+2*time.Millisecond {
-					t.Errorf("open %v after %v, want 0 within %v", state(), took, tt.returns)
+					t.Errorf("got open %v after %v, want 0 within %v", state(), took, tt.returns)
 				}
 				if err := client.Get(t.Context(), "k").Err(); err != nil {
-					t.Errorf("after it closed: %v", err)
+					t.Errorf("after closing: %v", err)
 				}
 				text := map[lineState]string{silent: "i/o timeout", refusing: "dial tcp: connection refused", lost: "context deadline exceeded"}[tt.fails]
 				want := `level=WARN msg="Redis circuit breaker opened" role=state node=host:6379 err="` + text + `"` + "\n" +
 					`level=INFO msg="Redis circuit breaker closed" role=state node=host:6379` + "\n"
 				if d := cmp.Diff(want, logs.String()); d != "" {
-					t.Errorf("the log (-want +got)\n%s", d)
+					t.Errorf("log (-want +got)\n%s", d)
 				}
 			})
 		})
 	}
 }
 
-func TestABreakerEndsWithItsClient(t *testing.T) {
+func TestBreakerEndsWithItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, reg := &line{server: embedded(t)}, prometheus.NewRegistry()
 		client := openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
@@ -236,7 +234,7 @@ func TestABreakerEndsWithItsClient(t *testing.T) {
 		l.turn(silent)
 		for range 4 {
 			if client.Ping(t.Context()).Err() == nil {
-				t.Fatal("a lost command was answered")
+				t.Fatal("got a reply to a lost command")
 			}
 		}
 		if err := client.Ping(t.Context()).Err(); !errors.Is(err, ErrBreakerOpen) {
@@ -250,10 +248,10 @@ func TestABreakerEndsWithItsClient(t *testing.T) {
 		before, _ := l.turn(silent)
 		time.Sleep(time.Minute)
 		if after, _ := l.turn(silent); after != before {
-			t.Errorf("%d probes after the client was closed", after-before)
+			t.Errorf("got %d probes after the client was closed", after-before)
 		}
 		if got := testkit.MetricSum(t, reg, "tandian_redis_breaker_open", nil); got != 0 {
-			t.Errorf("%v nodes are cut off after the client was closed", got)
+			t.Errorf("got %v open breakers after the client was closed", got)
 		}
 		if err := client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("got %v, want %v", err, redis.ErrClosed)
@@ -261,7 +259,7 @@ func TestABreakerEndsWithItsClient(t *testing.T) {
 	})
 }
 
-func TestAwaitRedisSeesARedisThatComesUpLate(t *testing.T) {
+func TestAwaitRedisDetectsALateStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{server: embedded(t), state: refusing}
 		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
@@ -272,20 +270,20 @@ func TestAwaitRedisSeesARedisThatComesUpLate(t *testing.T) {
 			if errors.Is(err, ErrBreakerOpen) {
 				refused++
 				if !strings.Contains(err.Error(), "connection refused") {
-					t.Errorf("the breaker hides why it is open: %v", err)
+					t.Errorf("the error lacks the cause: %v", err)
 				}
 			}
 		}); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > 12*time.Second+probePause || refused == 0 {
-			t.Errorf("it waited %v, want 12 s at most; %d tries met an open breaker", took, refused)
+			t.Errorf("took %v, want at most 12 s; %d tries met an open breaker", took, refused)
 		}
 	})
 }
 
-// Through Sentinel, by probes too: they find the master that it names.
-func TestABreakerGuardsTheMasterThatSentinelNames(t *testing.T) {
+// Probes use Sentinel too: they find the current master.
+func TestBreakerFollowsSentinelMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &line{server: embedded(t)}, &line{server: embedded(t)}
 		var master atomic.Value
@@ -312,7 +310,7 @@ func TestABreakerGuardsTheMasterThatSentinelNames(t *testing.T) {
 		first.turn(silent)
 		for range 4 {
 			if client.Get(t.Context(), "k").Err() == nil {
-				t.Fatal("a lost command was answered")
+				t.Fatal("got a reply to a lost command")
 			}
 		}
 		if err := client.Get(t.Context(), "k").Err(); !errors.Is(err, ErrBreakerOpen) {
@@ -321,15 +319,15 @@ func TestABreakerGuardsTheMasterThatSentinelNames(t *testing.T) {
 		master.Store("second")
 		time.Sleep(2 * (probePause + readTimeout))
 		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-			t.Errorf("after Sentinel had named another master: %v", err)
+			t.Errorf("after a failover: %v", err)
 		}
 		if err := second.server.Close(); err != nil || client.Get(t.Context(), "k").Err() == nil {
-			t.Errorf("it was not that master who answered (%v)", err)
+			t.Errorf("got a reply of another master (%v)", err)
 		}
 	})
 }
 
-// sentinel answers as much as a client of a Sentinel asks.
+// sentinel answers the commands of a Sentinel client.
 func sentinel(conn net.Conn, master func() string) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
@@ -384,7 +382,7 @@ func command(r *bufio.Reader) ([]string, error) {
 	return cmd, err
 }
 
-func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
+func TestBreakerProbesAfterThreeFailures(t *testing.T) {
 	tests := []struct {
 		ends string // of round trips: F failed, A answered, U unknown
 		want bool
@@ -410,11 +408,11 @@ func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
 					b.report(map[rune]error{'F': io.EOF, 'A': redis.Nil, 'U': context.Canceled}[end])
 				}
 				if got := b.watched.Load(); got != tt.want {
-					t.Errorf("it asks: %v, want %v", got, tt.want)
+					t.Errorf("got probe %v, want %v", got, tt.want)
 				}
 				time.Sleep(2 * probePause)
 				if b.watched.Load() || b.failures.Load() >= failuresBeforeProbe || b.refusal.Load() != nil {
-					t.Error("it did not trust the answer")
+					t.Error("got a probe after a success")
 				}
 			})
 		})
@@ -430,13 +428,13 @@ func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
 func settle(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	if n := client.PoolStats().WaitCount; n != 0 {
-		t.Errorf("%d calls waited for a connection, want 0 in a bubble", n)
+		t.Errorf("got %d waits for a connection, want 0 in a bubble", n)
 	}
 	_ = client.Close()
 	time.Sleep(time.Minute)
 }
 
-func TestWhatIsNoFaultOfRedisOpensNoBreaker(t *testing.T) {
+func TestClientErrorsOpenNoBreaker(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	late, cancel := context.WithTimeout(t.Context(), 0)
@@ -444,16 +442,16 @@ func TestWhatIsNoFaultOfRedisOpensNoBreaker(t *testing.T) {
 	tests := []struct {
 		name      string
 		do        func(ctx context.Context, c *redis.Client) error
-		want      error // of do, or nil for any reply that is an error
-		suspected bool  // the breaker asks Redis
+		want      error // of do, or nil for any error reply
+		suspected bool  // the breaker probes Redis
 	}{
-		{name: "nothing there", want: redis.Nil, do: func(ctx context.Context, c *redis.Client) error {
+		{name: "a missing key", want: redis.Nil, do: func(ctx context.Context, c *redis.Client) error {
 			return c.Get(ctx, "none").Err()
 		}},
 		{name: "an error reply", do: func(ctx context.Context, c *redis.Client) error {
 			return c.Incr(ctx, "text").Err()
 		}},
-		{name: "a script that is not there", do: func(ctx context.Context, c *redis.Client) error {
+		{name: "a missing script", do: func(ctx context.Context, c *redis.Client) error {
 			return c.EvalSha(ctx, "0", nil).Err()
 		}},
 		{name: "an error reply in a pipeline", do: func(ctx context.Context, c *redis.Client) error {
@@ -468,7 +466,7 @@ func TestWhatIsNoFaultOfRedisOpensNoBreaker(t *testing.T) {
 			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "text"); return nil })
 			return err
 		}},
-		{name: "a caller who went away", want: context.Canceled, do: func(_ context.Context, c *redis.Client) error {
+		{name: "a cancelled caller", want: context.Canceled, do: func(_ context.Context, c *redis.Client) error {
 			return c.Get(ended, "text").Err()
 		}},
 		{name: "no free connection", want: redis.ErrPoolTimeout, do: func(ctx context.Context, c *redis.Client) error {
@@ -502,21 +500,21 @@ func TestWhatIsNoFaultOfRedisOpensNoBreaker(t *testing.T) {
 				suspected = suspected || b.watched.Load()
 			}
 			if suspected != tt.suspected {
-				t.Errorf("the breaker asked Redis: %v, want %v", suspected, tt.suspected)
+				t.Errorf("got probe %v, want %v", suspected, tt.suspected)
 			}
 			testkit.Eventually(t, 10*time.Second, func() bool { return !b.watched.Load() })
 			if err := client.Get(t.Context(), "text").Err(); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 			if got := max(0, testkit.MetricSum(t, reg, "tandian_redis_breaker_opened_total", nil)); got != 0 {
-				t.Errorf("it opened %v times", got)
+				t.Errorf("got %v openings", got)
 			}
 		})
 	}
 }
 
-// pause stops the process of a Redis, as an overloaded machine does, until the
-// function that it returns is called, or the test ends.
+// pause stops the process of a Redis, like an overloaded machine, until resume is called or the
+// test ends.
 func pause(t *testing.T, client *redis.Client) (resume func()) {
 	t.Helper()
 	info, err := client.Info(t.Context(), "server").Result()
@@ -536,14 +534,14 @@ func pause(t *testing.T, client *redis.Client) (resume func()) {
 	return resume
 }
 
-// These are the real thing; exact times are the matter of synctest, above.
-func TestARealRedisThatIsAwayIsCutOffUntilItIsBack(t *testing.T) {
+// These run on real servers; the synctest tests above check exact times.
+func TestBreakerOnRealRedis(t *testing.T) {
 	tests := []struct {
 		name string
 		away func(t *testing.T, url string, other *redis.Client) (back func())
 	}{
-		{"it hangs", func(t *testing.T, _ string, other *redis.Client) func() { return pause(t, other) }},
-		{"it refuses", func(t *testing.T, url string, other *redis.Client) func() {
+		{"hang", func(t *testing.T, _ string, other *redis.Client) func() { return pause(t, other) }},
+		{"refuse", func(t *testing.T, url string, other *redis.Client) func() {
 			socket := strings.TrimPrefix(url, "unix://")
 			admin := testkit.AdminClient(t, other)
 			if err := admin.Ping(t.Context()).Err(); err != nil { // while it can connect
@@ -592,24 +590,24 @@ func TestARealRedisThatIsAwayIsCutOffUntilItIsBack(t *testing.T) {
 				t.Errorf("200 commands while open took %v", took)
 			}
 			if n := testkit.MetricSum(t, reg, "tandian_redis_breaker_refused_total", labels) - refused; n != 200 {
-				t.Errorf("%v refused commands, want 200", n)
+				t.Errorf("got %v rejected commands, want 200", n)
 			}
 			if n := testkit.MetricSum(t, reg, "tandian_redis_round_trip_seconds", labels) - trips; n != 0 {
-				t.Errorf("%v round trips while open", n)
+				t.Errorf("got %v round trips while open", n)
 			}
 			back()
 			testkit.Eventually(t, 10*time.Second, func() bool { return client.Get(t.Context(), "k").Val() == "v" })
 			if open, opened := testkit.MetricSum(t, reg, "tandian_redis_breaker_open", labels), testkit.MetricSum(t, reg, "tandian_redis_breaker_opened_total", labels); open != 0 || opened != 1 {
-				t.Errorf("open %v, opened %v times, want 0 and 1", open, opened)
+				t.Errorf("got open %v, opened %v times, want 0 and 1", open, opened)
 			}
 		})
 	}
 }
 
-func TestOneNodeThatHangsIsCutOffAlone(t *testing.T) {
+func TestBreakerOpensForOneNodeOnly(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	client := openRedis(t, reg, RedisConfig{URL: testkit.RedisCluster(t), Role: "state"}).(*redis.ClusterClient)
-	keys := map[string]string{} // of each node, one
+	keys := map[string]string{} // one per node
 	for i := 0; len(keys) < 3; i++ {
 		key := fmt.Sprintf("k%d", i)
 		node, err := client.MasterForKey(t.Context(), key)
@@ -652,7 +650,7 @@ func TestOneNodeThatHangsIsCutOffAlone(t *testing.T) {
 		for range 20 {
 			begin := time.Now()
 			if err := do(t.Context(), hung); !errors.Is(err, ErrBreakerOpen) {
-				t.Fatalf("%s on the node that hangs: %v, want %v", name, err, ErrBreakerOpen)
+				t.Fatalf("%s on the hanging node: got %v, want %v", name, err, ErrBreakerOpen)
 			}
 			best = min(best, time.Since(begin))
 			for _, key := range keys {
@@ -662,23 +660,23 @@ func TestOneNodeThatHangsIsCutOffAlone(t *testing.T) {
 			}
 		}
 		if best > 10*time.Millisecond {
-			t.Errorf("%s on the node that hangs takes %v at best", name, best)
+			t.Errorf("%s on the hanging node takes at least %v", name, best)
 		}
 	}
 	if got := testkit.MetricSum(t, reg, "tandian_redis_breaker_open", nil); got != 1 {
-		t.Errorf("%v nodes are cut off, want 1", got)
+		t.Errorf("got %v open breakers, want 1", got)
 	}
 	resume()
 	testkit.Eventually(t, 20*time.Second, func() bool { return client.Get(t.Context(), hung).Err() == nil })
 }
 
-// refusal is why OnConnect refuses a connection.
+// refusal is the reason why OnConnect rejects a connection.
 type refusal struct{}
 
 func (refusal) Error() string { return "this server is not to be used" }
 func (refusal) Unsent() bool  { return true }
 
-func TestAConnectionThatOnConnectRefusesIsNoFailureOfRedis(t *testing.T) {
+func TestOnConnectRejectionOpensNoBreaker(t *testing.T) {
 	var refuses atomic.Bool
 	refuses.Store(true)
 	reg := prometheus.NewRegistry()
@@ -697,15 +695,15 @@ func TestAConnectionThatOnConnectRefusesIsNoFailureOfRedis(t *testing.T) {
 		}
 	}
 	if got := testkit.MetricSum(t, reg, "tandian_redis_breaker_opened_total", map[string]string{"role": "sale"}); got != 0 {
-		t.Errorf("the breaker opened %v times", got)
+		t.Errorf("got %v openings", got)
 	}
 	refuses.Store(false)
 	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("when it is allowed: %v", err)
+		t.Errorf("when allowed: %v", err)
 	}
 }
 
-func TestACommandWhoseAnswerWasLostIsSentAgainIfTheClientSaysSo(t *testing.T) {
+func TestRetriesRepeatLostCommands(t *testing.T) {
 	for retries, want := range []int{0: 1, 1: 2} {
 		server := embedded(t)
 		var lost atomic.Bool
@@ -727,7 +725,7 @@ func TestACommandWhoseAnswerWasLostIsSentAgainIfTheClientSaysSo(t *testing.T) {
 	}
 }
 
-// losing is a connection that ends in place of the next answer.
+// A losing is a connection that closes instead of the next reply.
 type losing struct {
 	net.Conn
 	next *atomic.Bool

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watchdog looks at each command before it is sent. It may refuse one.
+// A watchdog checks each command before it is sent, and may reject it.
 type watchdog func(cmd redis.Cmder) error
 
 func (w watchdog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -34,7 +34,7 @@ func (watchdog) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
-// remaining lists the keys of the test.
+// remaining returns the keys of the test.
 func remaining(t *testing.T, rdb redis.UniversalClient) (names []string) {
 	t.Helper()
 	if err := (KeyScan{Prefix: "td:"}).Each(t.Context(), rdb, func(k Key) { names = append(names, k.Name) }); err != nil {
@@ -43,7 +43,7 @@ func remaining(t *testing.T, rdb redis.UniversalClient) (names []string) {
 	return names
 }
 
-func TestSweepDeletesAKeyOfAnyTypeAndSizeInSmallSteps(t *testing.T) {
+func TestDeleteLargeUsesSmallSteps(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		var mu sync.Mutex
 		sent := map[string]int{}
@@ -52,10 +52,10 @@ func TestSweepDeletesAKeyOfAnyTypeAndSizeInSmallSteps(t *testing.T) {
 			defer mu.Unlock()
 			sent[cmd.Name()]++
 			if n := len(cmd.Args()); n > 2+sweepStep {
-				t.Errorf("%s has %d arguments", cmd.Name(), n)
+				t.Errorf("%s: got %d arguments", cmd.Name(), n)
 			}
 			if cmd.Name() == "del" {
-				t.Error("DEL was sent")
+				t.Error("got a DEL")
 			}
 			return nil
 		}))
@@ -67,19 +67,19 @@ func TestSweepDeletesAKeyOfAnyTypeAndSizeInSmallSteps(t *testing.T) {
 				}
 			}
 			if left := remaining(t, rdb); len(left) > 0 {
-				t.Errorf("of keys with %d members are left: %v", n, left)
+				t.Errorf("keys with %d members: got %v left", n, left)
 			}
 		}
-		// The embedded Redis skips members of a scan that removes: UNLINK takes those.
+		// The embedded Redis skips members in a scan with removals: UNLINK deletes those.
 		for _, command := range []string{"hdel", "srem", "zremrangebyrank", "ltrim"} {
 			if sent[command] < 15 {
-				t.Errorf("%s was sent %d times", command, sent[command])
+				t.Errorf("got %[2]d calls of %[1]s", command, sent[command])
 			}
 		}
 	})
 }
 
-func TestSweepOfNoKeyIsNoError(t *testing.T) {
+func TestDeleteLargeIgnoresMissingKeys(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		if err := DeleteLarge(t.Context(), rdb, "td:missing"); err != nil {
 			t.Error(err)
@@ -87,7 +87,7 @@ func TestSweepOfNoKeyIsNoError(t *testing.T) {
 	})
 }
 
-func TestASweepThatWasCutShortIsGoneForReadersAndFinishedByTheNext(t *testing.T) {
+func TestDeleteLargeFinishesAnInterruptedDeletion(t *testing.T) {
 	broken := errors.New("cut short")
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 3000)
@@ -113,11 +113,11 @@ func TestASweepThatWasCutShortIsGoneForReadersAndFinishedByTheNext(t *testing.T)
 				t.Fatalf("%s: %v", kind, err)
 			}
 			if n := rdb.Exists(t.Context(), key).Val(); n != 0 {
-				t.Errorf("%s: others still see the key", kind)
+				t.Errorf("%s: the key still exists", kind)
 			}
 			rest, err := MeasureKeys(t.Context(), rdb, key+":sweep")
 			if err != nil || len(rest) != 1 || rest[0].Members == 0 || rest[0].Members >= 3000 {
-				t.Errorf("%s: the rest is %+v, %v", kind, rest, err)
+				t.Errorf("%s: got rest %+v, %v", kind, rest, err)
 			}
 			mu.Lock()
 			left = 1000
@@ -136,12 +136,12 @@ func sorted(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-func TestSweepLeavesWhatOthersWriteMeanwhile(t *testing.T) {
+func TestDeleteLargeKeepsConcurrentWrites(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 2000)
 		var once sync.Once
 		rdb.AddHook(watchdog(func(cmd redis.Cmder) error {
-			if cmd.Name() == "hdel" { // the sweep is at work
+			if cmd.Name() == "hdel" { // the deletion is running
 				once.Do(func() {
 					if err := rdb.HSet(t.Context(), "td:hash:{1}", "new", "1", "m0001", "2").Err(); err != nil {
 						t.Error(err)
@@ -163,7 +163,7 @@ func TestSweepLeavesWhatOthersWriteMeanwhile(t *testing.T) {
 	})
 }
 
-func TestSweepsOfOneKeyMayRunAtOnceWhileOthersWriteIt(t *testing.T) {
+func TestDeleteLargeIsSafeForConcurrentUse(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 2000)
 		var all sync.WaitGroup
@@ -184,7 +184,7 @@ func TestSweepsOfOneKeyMayRunAtOnceWhileOthersWriteIt(t *testing.T) {
 			}
 		})
 		all.Wait()
-		for _, kind := range []string{"hash", "set", "zset", "list"} { // what was written late
+		for _, kind := range []string{"hash", "set", "zset", "list"} { // written late
 			if err := DeleteLarge(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
 				t.Error(err)
 			}
@@ -195,7 +195,7 @@ func TestSweepsOfOneKeyMayRunAtOnceWhileOthersWriteIt(t *testing.T) {
 	})
 }
 
-func TestSweepEndsWithItsContext(t *testing.T) {
+func TestDeleteLargeEndsWithItsContext(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 2000)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -209,12 +209,12 @@ func TestSweepEndsWithItsContext(t *testing.T) {
 			return nil
 		}))
 		if err := DeleteLarge(ctx, rdb, "td:zset:{1}"); !errors.Is(err, context.Canceled) || steps != 3 {
-			t.Errorf("%v after %d steps", err, steps)
+			t.Errorf("got %v after %d steps", err, steps)
 		}
 	})
 }
 
-func TestWhatIsSweptStaysInItsSlot(t *testing.T) {
+func TestDeleteLargeStaysInTheSlot(t *testing.T) {
 	tests := []struct{ key, want string }{
 		{"td:feed:{7}", "td:feed:{7}:sweep"},
 		{"td:feed:{7}:out", "td:feed:{7}:out:sweep"},

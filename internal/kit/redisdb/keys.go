@@ -127,16 +127,16 @@ func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key
 	if len(names) == 0 {
 		return nil, nil
 	}
-	type look struct {
+	type reply struct {
 		kind  *redis.StatusCmd
 		ttl   *redis.DurationCmd
 		bytes *redis.IntCmd
 	}
-	replies := make([]look, len(names))
+	replies := make([]reply, len(names))
 	// Pipelined returns the first error only: each command has its own.
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
-			replies[i] = look{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
+			replies[i] = reply{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
 		}
 		return nil
 	})

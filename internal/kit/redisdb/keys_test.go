@@ -17,8 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// eachRedis runs a test on the embedded Redis, on a real one and on a cluster of
-// three masters.
+// eachRedis runs a test on the embedded Redis, on a real one and on a cluster of three masters.
 func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Helper()
 	configs := map[string]func(*testing.T) RedisConfig{
@@ -31,13 +30,13 @@ func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient))
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)
-			cfg.Role, cfg.Timeout = "state", 10*time.Second // other tests may have the machine
+			cfg.Role, cfg.Timeout = "state", 10*time.Second // other tests may use the machine
 			test(t, openRedis(t, prometheus.NewRegistry(), cfg))
 		})
 	}
 }
 
-// plant makes a key of each type, with n members.
+// plant creates a key of each type with n members.
 func plant(t *testing.T, rdb redis.UniversalClient, prefix string, n int) {
 	t.Helper()
 	_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -59,7 +58,7 @@ func plant(t *testing.T, rdb redis.UniversalClient, prefix string, n int) {
 
 func types() []string { return []string{"hash", "list", "set", "stream", "string", "zset"} }
 
-func TestAScanMeasuresEveryKeyWithThePrefixOnce(t *testing.T) {
+func TestKeyScanMeasuresEveryKeyOnce(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 7)
 		plant(t, rdb, "other:", 7)
@@ -74,7 +73,7 @@ func TestAScanMeasuresEveryKeyWithThePrefixOnce(t *testing.T) {
 		}
 		total, err := KeyCount(t.Context(), rdb)
 		if err != nil || total != 462 {
-			t.Fatalf("%d keys, %v", total, err)
+			t.Fatalf("got %d keys, %v", total, err)
 		}
 		seen, names := 0, map[string]int{}
 		var sums KeyPatterns
@@ -83,17 +82,17 @@ func TestAScanMeasuresEveryKeyWithThePrefixOnce(t *testing.T) {
 			names[k.Name]++
 			sums.Add(k)
 			if k.Bytes <= 0 {
-				t.Errorf("%s has %d bytes", k.Name, k.Bytes)
+				t.Errorf("%s: got %d bytes", k.Name, k.Bytes)
 			}
 		}); err != nil {
 			t.Fatal(err)
 		}
 		if len(names) != 456 || seen != 462 {
-			t.Errorf("%d keys were measured, %d looked at", len(names), seen)
+			t.Errorf("got %d measured and %d scanned keys", len(names), seen)
 		}
 		for name, times := range names {
 			if times != 1 {
-				t.Errorf("%s was seen %d times", name, times)
+				t.Errorf("%s: got %d times, want 1", name, times)
 			}
 		}
 		want := []KeyPattern{{Name: "td:many:{*}", Type: "string", Keys: 450, MaxMembers: 5, NoTTL: 450}}
@@ -117,7 +116,7 @@ func TestAScanMeasuresEveryKeyWithThePrefixOnce(t *testing.T) {
 	})
 }
 
-func TestAScanKeepsToItsRate(t *testing.T) {
+func TestKeyScanLimitsItsRate(t *testing.T) {
 	rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://embedded", Role: "state", Dial: embedded(t).Dial, Timeout: 10 * time.Second})
 	for i := range 300 {
 		if err := rdb.Set(t.Context(), fmt.Sprint("td:", i), "v", 0).Err(); err != nil {
@@ -132,7 +131,7 @@ func TestAScanKeepsToItsRate(t *testing.T) {
 	if took := time.Since(begin); took < 490*time.Millisecond {
 		t.Errorf("300 keys at 400 a second took %v", took)
 	}
-	// The rate is not waited for beyond the context.
+	// A wait for the rate ends with the context.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := (KeyScan{Prefix: "td:", Rate: 1}).Each(ctx, rdb, func(Key) {}); err == nil {
@@ -140,7 +139,7 @@ func TestAScanKeepsToItsRate(t *testing.T) {
 	}
 }
 
-func TestAScanOfARedisThatIsAwayFails(t *testing.T) {
+func TestKeyScanFailsWithoutRedis(t *testing.T) {
 	rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: refuse})
 	if err := (KeyScan{}).Each(t.Context(), rdb, func(Key) {}); !errors.Is(err, errRefused) {
 		t.Errorf("scan: %v", err)
@@ -153,10 +152,10 @@ func TestAScanOfARedisThatIsAwayFails(t *testing.T) {
 	}
 }
 
-func TestPatternsAreTheWordsOfAKey(t *testing.T) {
+func TestPatternOf(t *testing.T) {
 	tests := []struct{ name, key, want string }{
 		{"an id in braces", "td:cache:shop:{42}", "td:cache:shop:{*}"},
-		{"what follows the braces", "td:cache:shop-type:{42}:l", "td:cache:shop-type:{*}:l"},
+		{"text after the braces", "td:cache:shop-type:{42}:l", "td:cache:shop-type:{*}:l"},
 		{"a hash in braces", "td:session:{w3Jr-_9}", "td:session:{*}"},
 		{"a number", "td:shop:geo:7:{wtmk}", "td:shop:geo:*:{*}"},
 		{"a word instead of a number", "td:shop:geo:all:{wtmk}:b", "td:shop:geo:all:{*}:b"},
@@ -179,7 +178,7 @@ func TestPatternsAreTheWordsOfAKey(t *testing.T) {
 	}
 }
 
-func TestPatternsAreSummedUpAndBounded(t *testing.T) {
+func TestKeyPatternsAreBounded(t *testing.T) {
 	var p KeyPatterns
 	p.Add(Key{"td:a:1", "string", 10, 3, NoTTL})
 	p.Add(Key{"td:a:2", "string", 30, 2, time.Second})
@@ -191,16 +190,16 @@ func TestPatternsAreSummedUpAndBounded(t *testing.T) {
 	if d := cmp.Diff(want, p.All()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	for i := range 2 * maxPatterns { // names that are flawed: no two are alike
+	for i := range 2 * maxPatterns { // irregular names: no two are alike
 		p.Add(Key{"td:" + strings.Repeat("x", i%20+1) + ":" + strings.Repeat("y", i/1000+1) + ":" + letters(i), "string", 1, 1, NoTTL})
 	}
 	all := p.All()
 	if len(all) > maxPatterns+1 || !slices.ContainsFunc(all, func(k KeyPattern) bool { return k.Name == "(others)" && k.Keys > 1000 }) {
-		t.Errorf("%d patterns are told apart", len(all))
+		t.Errorf("got %d patterns", len(all))
 	}
 }
 
-// letters is a number in base 26.
+// letters returns a number in base 26.
 func letters(n int) (s string) {
 	for ; n > 0 || s == ""; n /= 26 {
 		s += string(rune('a' + n%26))
@@ -210,7 +209,7 @@ func letters(n int) (s string) {
 
 func TestPeekReadsTheFirstMembers(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 900) // more than Redis keeps in a compact form
+		plant(t, rdb, "td:", 900) // more than Redis stores in a compact encoding
 		for _, kind := range types() {
 			keys, err := MeasureKeys(t.Context(), rdb, "td:"+kind+":{1}", "td:missing:{1}")
 			if err != nil || len(keys) != 1 {
@@ -227,16 +226,16 @@ func TestPeekReadsTheFirstMembers(t *testing.T) {
 				continue
 			}
 			if len(got) != 100 {
-				t.Errorf("%d members of a %s", len(got), kind)
+				t.Errorf("got %d members of a %s", len(got), kind)
 			}
 			want := map[string]Member{
 				"list": {"", "m0000"}, "zset": {"m0000", "0"}, "stream": {"1-1", "map[m:m0000]"},
 			}
 			if first, ok := want[kind]; ok && got[0] != first {
-				t.Errorf("the first member of a %s is %v", kind, got[0])
+				t.Errorf("first member of a %s: got %v", kind, got[0])
 			}
 			if kind == "hash" && got[7].Name != "m"+fmt.Sprintf("%04s", got[7].Value) {
-				t.Errorf("a hash has %v", got[7])
+				t.Errorf("hash: got %v", got[7])
 			}
 		}
 	})

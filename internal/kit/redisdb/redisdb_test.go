@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestRedisURLsNameTopologyAndAddresses(t *testing.T) {
+func TestRedisURLs(t *testing.T) {
 	type target struct {
 		Topology, Master, User, Password, SentinelPassword string
 		Addrs                                              []string
@@ -59,27 +59,27 @@ func TestRedisURLsNameTopologyAndAddresses(t *testing.T) {
 			}
 			defer func() { _ = client.Close() }()
 			if _, cluster := client.(*redis.ClusterClient); cluster != (topology == "cluster") {
-				t.Errorf("the client is a %T", client)
+				t.Errorf("got client type %T", client)
 			}
 		})
 	}
 }
 
-func TestAWrongRedisURLIsRefusedWithoutItsPassword(t *testing.T) {
+func TestRedisURLErrorsContainNoPassword(t *testing.T) {
 	tests := []struct{ name, url, want string }{
 		{"empty", "", "must begin with redis://"},
 		{"no scheme", "ann:hunter2@host", "must begin with redis://"},
 		{"another scheme", "http://ann:hunter2@host", "must begin with redis://"},
 		{"another topology", "redis+ring://ann:hunter2@host", "must begin with redis://"},
 		{"a cluster by socket", "unix+cluster://ann:hunter2@/sock", "must begin with redis://"},
-		{"a port that is none", "redis://ann:hunter2@host:port", "cannot be read"},
-		{"a database that is none", "redis://ann:hunter2@host/one", "invalid database number"},
-		{"a database that is the password", "redis://ann:hunter2@host/hunter2", "invalid database number"},
-		{"an option that is none", "redis://ann:hunter2@host?colour=red", "unexpected option"},
-		{"an option that is no number", "redis://ann:hunter2@host?pool_size=hunter2", "pool_size"},
+		{"an invalid port", "redis://ann:hunter2@host:port", "cannot be read"},
+		{"an invalid database", "redis://ann:hunter2@host/one", "invalid database number"},
+		{"a database equal to the password", "redis://ann:hunter2@host/hunter2", "invalid database number"},
+		{"an unknown option", "redis://ann:hunter2@host?colour=red", "unexpected option"},
+		{"an invalid number", "redis://ann:hunter2@host?pool_size=hunter2", "pool_size"},
 		{"Sentinel without a master", "redis+sentinel://ann:hunter2@host", "master_name"},
 		{"a Sentinel's option", "redis+sentinel://host?master_name=m&password=hunter2&colour=red", "unexpected option"},
-		{"a Sentinel with a password of its own", "redis+sentinel://host?master_name=m&addr=ann:hunter2@host:1", "cannot be read"},
+		{"a Sentinel with its own password", "redis+sentinel://host?master_name=m&addr=ann:hunter2@host:1", "cannot be read"},
 		{"a cluster's option", "redis+cluster://ann:hunter2@host?colour=red", "unexpected option"},
 		{"a password with a space", "redis://ann:hun ter2@host", "cannot be read"},
 		{"a password with a percent sign", "redis://ann:hunter2%@host", "cannot be read"},
@@ -95,14 +95,14 @@ func TestAWrongRedisURLIsRefusedWithoutItsPassword(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got %v, want an error with %q", err, tt.want)
 				} else if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "ter2") {
-					t.Errorf("the error shows the password: %v", err)
+					t.Errorf("the error contains the password: %v", err)
 				}
 			}
 		})
 	}
 }
 
-// hangs returns a Dial to a server that takes connections and never answers.
+// hangs returns a Dial to a server that accepts connections and never answers.
 func hangs(t *testing.T) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -112,7 +112,7 @@ func hangs(t *testing.T) func(context.Context, string, string) (net.Conn, error)
 	}
 }
 
-// unreachable is a Dial to an address that does not even refuse.
+// unreachable is a Dial to an address that does not answer at all.
 func unreachable(ctx context.Context, _, _ string) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -123,19 +123,19 @@ var errRefused = errors.New("connection refused")
 func refuse(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
 
 // The clock of synctest makes these times exact, however busy the machine is.
-func TestARedisThatDoesNotAnswerCostsItsTimeLimitAndNoMore(t *testing.T) {
+func TestUnansweredCommandsEndAtTheirTimeLimit(t *testing.T) {
 	tests := []struct {
 		name string
-		dial func(context.Context, string, string) (net.Conn, error) // nil: one that hangs
+		dial func(context.Context, string, string) (net.Conn, error) // nil: hangs
 		give time.Duration                                           // deadline of the call, or 0
 		want time.Duration
 	}{
-		{name: "it hangs", want: readTimeout},
-		{name: "it hangs and the caller has less time", give: 50 * time.Millisecond, want: 50 * time.Millisecond},
-		{name: "it hangs and the caller has more time", give: time.Minute, want: readTimeout},
-		{name: "it is unreachable", dial: unreachable, want: dialTimeout},
-		{name: "it is unreachable and the caller has less time", dial: unreachable, give: 50 * time.Millisecond, want: 50 * time.Millisecond},
-		{name: "it refuses", dial: refuse, want: 0},
+		{name: "hang", want: readTimeout},
+		{name: "hang with a short deadline", give: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "hang with a long deadline", give: time.Minute, want: readTimeout},
+		{name: "unreachable", dial: unreachable, want: dialTimeout},
+		{name: "unreachable with a short deadline", dial: unreachable, give: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "refuse", dial: refuse, want: 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestARedisThatDoesNotAnswerCostsItsTimeLimitAndNoMore(t *testing.T) {
 					begin := time.Now()
 					err := client.Get(ctx, "k").Err()
 					if took := time.Since(begin); err == nil || took != tt.want {
-						t.Errorf("%s: %v after %v, want an error after %v", call, err, took, tt.want)
+						t.Errorf("%s: got %v after %v, want an error after %v", call, err, took, tt.want)
 					}
 				}
 			})
@@ -165,7 +165,7 @@ func TestARedisThatDoesNotAnswerCostsItsTimeLimitAndNoMore(t *testing.T) {
 	}
 }
 
-func TestARedisThatFallsSilentCostsTheReadTimeout(t *testing.T) {
+func TestSilentConnectionsEndAtTheReadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded(t)
 		var fallen bool
@@ -184,12 +184,12 @@ func TestARedisThatFallsSilentCostsTheReadTimeout(t *testing.T) {
 		begin := time.Now()
 		err := client.Get(t.Context(), "k").Err()
 		if took := time.Since(begin); err == nil || took != readTimeout {
-			t.Errorf("%v after %v, want an error after %v", err, took, readTimeout)
+			t.Errorf("got %v after %v, want an error after %v", err, took, readTimeout)
 		}
 	})
 }
 
-// deaf is a connection whose requests are lost from some time on.
+// A deaf is a connection that loses requests from some time on.
 type deaf struct {
 	net.Conn
 	fallen *bool
@@ -202,16 +202,16 @@ func (c deaf) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Over the real network, too; the best of some calls, because other processes
-// may keep this one waiting.
-func TestOverTheNetworkAHungOrRefusingRedisCostsLittle(t *testing.T) {
+// The same over the network. The best of several calls counts, because other processes may delay
+// this one.
+func TestNetworkErrorsAreFast(t *testing.T) {
 	tests := []struct {
 		name string
 		hung bool
 		most time.Duration
 	}{
-		{"it hangs", true, 250 * time.Millisecond},
-		{"it refuses", false, 100 * time.Millisecond},
+		{"hang", true, 250 * time.Millisecond},
+		{"refuse", false, 100 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,21 +220,21 @@ func TestOverTheNetworkAHungOrRefusingRedisCostsLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.hung {
-				t.Cleanup(func() { _ = listener.Close() }) // the system takes the connections
+				t.Cleanup(func() { _ = listener.Close() }) // the kernel accepts the connections
 			} else if err := listener.Close(); err != nil {
 				t.Fatal(err)
 			}
 			best := time.Hour
-			for range 5 { // each with a client of its own, whose breaker is closed
+			for range 5 { // new clients with closed breakers
 				client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://" + listener.Addr().String(), Role: "state"})
 				begin := time.Now()
 				if client.Get(t.Context(), "k").Err() == nil {
-					t.Fatal("it answers")
+					t.Fatal("got a reply")
 				}
 				best = min(best, time.Since(begin))
 			}
 			if best > tt.most {
-				t.Errorf("the fastest of 5 calls took %v, want %v at most", best, tt.most)
+				t.Errorf("fastest of 5 calls: got %v, want at most %v", best, tt.most)
 			}
 		})
 	}
@@ -268,14 +268,14 @@ func openRedis(t *testing.T, reg prometheus.Registerer, cfg RedisConfig) redis.U
 	return client
 }
 
-func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
+func TestRedisMetricsCountByRole(t *testing.T) {
 	type counts struct{ Commands, RoundTrips, Errors float64 }
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
 		name string
 		do   func(ctx context.Context, c redis.UniversalClient) error
-		dead bool // the server is gone
+		dead bool // the server has ended
 		want counts
 	}{
 		{name: "a command", want: counts{Commands: 1, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
@@ -298,7 +298,7 @@ func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
 			})
 			return err
 		}},
-		{name: "nothing there is no failure", want: counts{RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "a missing key is no failure", want: counts{RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			if err := c.Get(ctx, "none").Err(); !errors.Is(err, redis.Nil) {
 				return errors.Join(errors.New("GET found something"), err)
 			}
@@ -321,19 +321,19 @@ func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "a caller who went away is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(_ context.Context, c redis.UniversalClient) error {
+		{name: "a cancelled caller is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(_ context.Context, c redis.UniversalClient) error {
 			if err := c.Incr(ended, "n").Err(); !errors.Is(err, context.Canceled) {
 				return errors.Join(errors.New("INCR was not cancelled"), err)
 			}
 			return nil
 		}},
-		{name: "a server that is gone is a failure", dead: true, want: counts{Commands: 1, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "a stopped server is a failure", dead: true, want: counts{Commands: 1, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			if c.Incr(ctx, "n").Err() == nil {
 				return errors.New("INCR was answered")
 			}
 			return nil
 		}},
-		{name: "a pipeline to a server that is gone is one failure", dead: true, want: counts{Commands: 2, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "a pipeline to a stopped server is one failure", dead: true, want: counts{Commands: 2, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 				p.Incr(ctx, "n")
 				p.Incr(ctx, "n")
@@ -369,8 +369,8 @@ func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
 					Errors:     testkit.MetricSum(t, reg, "tandian_redis_errors_total", map[string]string{"role": role}),
 				}
 			}
-			// The first command opens the connection, which takes round trips too;
-			// so does the first pipeline, in a pool of its own.
+			// The first command opens the connection, which takes round trips too; so does the
+			// first pipeline, in a pool of its own.
 			if err := clients[1].Set(t.Context(), "text", "x", 0).Err(); (err != nil) != tt.dead {
 				t.Fatal(err)
 			}
@@ -390,36 +390,36 @@ func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if d := cmp.Diff(other, count("state")); d != "" {
-				t.Errorf("the other role's metrics moved (-want +got)\n%s", d)
+				t.Errorf("metrics of the other role (-want +got)\n%s", d)
 			}
 		})
 	}
 }
 
-func TestRedisMetricsAreThereFromTheStart(t *testing.T) {
+func TestRedisMetricsStartAtZero(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: refuse})
 	for _, name := range []string{"round_trip_seconds", "errors_total", "breaker_open", "breaker_opened_total", "breaker_refused_total", "pool_waits", "pool_wait_seconds", "pool_timeouts"} {
 		if got := testkit.MetricSum(t, reg, "tandian_redis_"+name, map[string]string{"role": "state"}); got != 0 {
-			t.Errorf("%s is %v at first (-1: not there), want 0", name, got)
+			t.Errorf("%s: got %v at the start (-1: missing), want 0", name, got)
 		}
 	}
 	for _, name := range []string{"pool_connections", "pool_idle_connections"} { // the pool is filling them
 		if got := testkit.MetricSum(t, reg, "tandian_redis_"+name, map[string]string{"role": "state"}); got < 0 {
-			t.Errorf("%s is not there", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 }
 
 // This test is outside synctest, as settle explains.
-func TestAFullPoolMakesCallersWaitNoLongerThanItsLimit(t *testing.T) {
+func TestPoolTimeoutLimitsWaits(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	const limit = 5 * time.Millisecond
 	client := openRedis(t, reg, RedisConfig{
 		URL: "redis://host", Role: "state", PoolSize: 1, MinIdle: 1, PoolTimeout: limit, Dial: embedded(t).Dial,
 	})
 	held := client.(*redis.Client).Conn()
-	testkit.Eventually(t, 10*time.Second, func() bool { return held.Ping(t.Context()).Err() == nil }) // the pool may be dialling
+	testkit.Eventually(t, 10*time.Second, func() bool { return held.Ping(t.Context()).Err() == nil }) // the pool may be dialing
 	best := time.Hour
 	for range 5 {
 		begin := time.Now()
@@ -429,15 +429,15 @@ func TestAFullPoolMakesCallersWaitNoLongerThanItsLimit(t *testing.T) {
 		best = min(best, time.Since(begin))
 	}
 	if best < limit || best > 20*limit {
-		t.Errorf("the fastest of 5 calls waited %v, want %v", best, limit)
+		t.Errorf("fastest of 5 calls: got %v, want %v", best, limit)
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("after the connection was given back: %v", err)
+		t.Errorf("after the connection was returned: %v", err)
 	}
 	if got := testkit.MetricSum(t, reg, "tandian_redis_pool_timeouts", nil); got < 5 {
-		t.Errorf("%v timeouts, want 5", got)
+		t.Errorf("got %v timeouts, want 5", got)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The check of a connection is about the server that holds data. One that only a master
-// passes must not make the Sentinels look as if they were away, or who sells by Redis never
-// finds it.
-func TestThroughSentinelOnlyServersWithDataAreChecked(t *testing.T) {
+// The check of a connection is for data servers. A check that only a master passes must not make
+// Sentinels look unavailable, since the client would then never find the master.
+func TestOnConnectSkipsSentinels(t *testing.T) {
 	t.Setenv(testkit.TopologyVariable, "sentinel")
 	url, _ := testkit.RedisOfMany(t)
 	var checked, refused atomic.Int64
@@ -38,6 +37,6 @@ func TestThroughSentinelOnlyServersWithDataAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	if checked.Load() == 0 || refused.Load() > 0 {
-		t.Errorf("%d connections were checked, %d refused; want the master's alone", checked.Load(), refused.Load())
+		t.Errorf("got %d checked and %d rejected connections, want only the master's", checked.Load(), refused.Load())
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestARoundTripToRedisHasASpanWithoutKeysAndArguments(t *testing.T) {
+func TestCommandSpansContainNoKeysAndArguments(t *testing.T) {
 	script := redis.NewScript(`return ARGV[1]`)
 	tests := []struct {
 		name   string
@@ -48,7 +48,7 @@ func TestARoundTripToRedisHasASpanWithoutKeysAndArguments(t *testing.T) {
 		{name: "a script", want: "EVALSHA", extra: map[string]any{"db.stored_procedure.name": script.Hash()}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			return script.EvalSha(ctx, c, []string{"secret"}, "secret").Err()
 		}},
-		{name: "nothing there is no failure", want: "GET", do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "a missing key is no failure", want: "GET", do: func(ctx context.Context, c redis.UniversalClient) error {
 			if err := c.Get(ctx, "secret-none").Err(); !errors.Is(err, redis.Nil) {
 				return errors.Join(errors.New("GET found something"), err)
 			}
@@ -60,7 +60,7 @@ func TestARoundTripToRedisHasASpanWithoutKeysAndArguments(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "a server that is gone is a failure", dead: true, want: "GET", failed: true, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "a stopped server is a failure", dead: true, want: "GET", failed: true, do: func(ctx context.Context, c redis.UniversalClient) error {
 			if c.Get(ctx, "secret").Err() == nil {
 				return errors.New("a dead server answered")
 			}
@@ -96,12 +96,12 @@ func TestARoundTripToRedisHasASpanWithoutKeysAndArguments(t *testing.T) {
 	}
 }
 
-func TestWithoutARequestACommandIsNotTraced(t *testing.T) {
+func TestCommandsOutsideRequestsAreNotTraced(t *testing.T) {
 	cmd := redis.NewCmd(t.Context(), "get", "key")
 	allocated := testing.AllocsPerRun(100, func() {
 		commandSpan(t.Context(), "state", false, cmd).End()
 	})
 	if allocated != 0 {
-		t.Errorf("%v allocations", allocated)
+		t.Errorf("got %v allocations", allocated)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// overTLS starts a Redis that speaks TLS alone, and answers only who shows a certificate
-// of ca. Its own has these names.
+// overTLS starts a Redis that accepts only TLS connections with a client certificate of ca. Its own
+// certificate has the given hosts.
 func overTLS(t *testing.T, ca *testkit.CA, lasts time.Duration, hosts ...string) (addr string) {
 	t.Helper()
 	cert, key := ca.Sign("server", lasts, hosts...)
@@ -25,8 +25,8 @@ func overTLS(t *testing.T, ca *testkit.CA, lasts time.Duration, hosts ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The files of tls.conf are not on this machine: they are looked for when the server
-	// starts to listen, after all options are read.
+	// The files of tls.conf are missing on this machine: they are read when the server starts to
+	// listen, after all options are parsed.
 	testkit.Redis(t, "--include", conf, "--bind", "127.0.0.1", "--tls-port", port,
 		"--tls-ca-cert-file", ca.File, "--tls-cert-file", cert, "--tls-key-file", key)
 	return "127.0.0.1:" + port
@@ -43,10 +43,10 @@ func ping(t *testing.T, cfg RedisConfig) error {
 	return rdb.Ping(t.Context()).Err()
 }
 
-func TestOverTLSBothSidesShowWhoTheyAre(t *testing.T) {
+func TestTLSVerifiesBothCertificates(t *testing.T) {
 	ca, other := testkit.NewCA(t), testkit.NewCA(t)
 	addr := overTLS(t, ca, time.Hour, "127.0.0.1")
-	if _, err := x509.SystemCertPool(); err != nil { // reading them takes a part of the time to connect
+	if _, err := x509.SystemCertPool(); err != nil { // loading them takes part of the connect timeout
 		t.Fatal(err)
 	}
 	cert, key := ca.Sign("client", time.Hour)
@@ -56,14 +56,14 @@ func TestOverTLSBothSidesShowWhoTheyAre(t *testing.T) {
 		name, url, want string
 		files           RedisTLS
 	}{
-		{"both are right", "rediss://" + addr, "", RedisTLS{ca.File, cert, key}},
-		{"the server's CA is another", "rediss://" + addr, "certificate signed by unknown authority", RedisTLS{other.File, cert, key}},
-		{"the system does not know the CA", "rediss://" + addr, "certificate signed by unknown authority", RedisTLS{"", cert, key}},
-		{"no certificate is shown", "rediss://" + addr, "certificate required", RedisTLS{CA: ca.File}},
-		{"one that has expired is", "rediss://" + addr, "certificate", RedisTLS{ca.File, oldCert, oldKey}},
-		{"one of another CA is", "rediss://" + addr, "unknown", RedisTLS{ca.File, strangeCert, strangeKey}},
-		{"the server has another name", "rediss://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), "wanted to match localhost", RedisTLS{ca.File, cert, key}},
-		{"without TLS nobody answers", "redis://" + addr, "EOF", RedisTLS{}},
+		{"both valid", "rediss://" + addr, "", RedisTLS{ca.File, cert, key}},
+		{"another CA of the server", "rediss://" + addr, "certificate signed by unknown authority", RedisTLS{other.File, cert, key}},
+		{"a CA unknown to the system", "rediss://" + addr, "certificate signed by unknown authority", RedisTLS{"", cert, key}},
+		{"no client certificate", "rediss://" + addr, "certificate required", RedisTLS{CA: ca.File}},
+		{"an expired client certificate", "rediss://" + addr, "certificate", RedisTLS{ca.File, oldCert, oldKey}},
+		{"a client certificate of another CA", "rediss://" + addr, "unknown", RedisTLS{ca.File, strangeCert, strangeKey}},
+		{"another host name", "rediss://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), "wanted to match localhost", RedisTLS{ca.File, cert, key}},
+		{"no TLS", "redis://" + addr, "EOF", RedisTLS{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestOverTLSBothSidesShowWhoTheyAre(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the server's has expired", func(t *testing.T) {
+	t.Run("an expired server certificate", func(t *testing.T) {
 		err := ping(t, RedisConfig{URL: "rediss://" + overTLS(t, ca, -time.Hour, "127.0.0.1"), TLS: RedisTLS{ca.File, cert, key}})
 		if err == nil || !strings.Contains(err.Error(), "expired") {
 			t.Error(err)
@@ -87,10 +87,10 @@ func TestOverTLSBothSidesShowWhoTheyAre(t *testing.T) {
 	})
 }
 
-// A Sentinel and the master that it names are different hosts: each is held to its own name.
-func TestASentinelOverTLSNamesAMasterOverTLS(t *testing.T) {
+// A Sentinel and its master are different hosts: each is verified by its own name.
+func TestTLSVerifiesSentinelAndMasterByName(t *testing.T) {
 	ca := testkit.NewCA(t)
-	addr := overTLS(t, ca, time.Hour, "127.0.0.1") // not localhost, where the Sentinel is
+	addr := overTLS(t, ca, time.Hour, "127.0.0.1") // not localhost, the host of the Sentinel
 	_, port, _ := strings.Cut(addr, ":")
 	cert, key := ca.Sign("sentinel", time.Hour, "localhost")
 	dir, sentinel := t.TempDir(), testkit.FreePort(t)
@@ -111,11 +111,11 @@ func TestASentinelOverTLSNamesAMasterOverTLS(t *testing.T) {
 		t.Error(err)
 	}
 	if err := ping(t, RedisConfig{URL: "rediss+sentinel://127.0.0.1:" + sentinel + "/?master_name=tandian", TLS: files}); err == nil {
-		t.Error("the Sentinel's name was not looked at")
+		t.Error("the Sentinel's name was not verified")
 	}
 }
 
-func TestRenewedFilesOfTLSNeedNoRestart(t *testing.T) {
+func TestRenewedTLSFilesNeedNoRestart(t *testing.T) {
 	ca := testkit.NewCA(t)
 	addr := overTLS(t, ca, time.Hour, "127.0.0.1")
 	dir := t.TempDir()
@@ -133,19 +133,19 @@ func TestRenewedFilesOfTLSNeedNoRestart(t *testing.T) {
 		}
 	}
 	put(ca.Sign("old", -time.Hour))
-	// One connection at a time, and none is kept: each PING dials.
+	// One connection at a time, and none is reused: each PING dials.
 	rdb, err := OpenRedis(RedisConfig{URL: "rediss://" + addr, Role: "state", Timeout: 5 * time.Second, TLS: files}, NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 	if err := rdb.Ping(t.Context()).Err(); err == nil {
-		t.Fatal("an expired certificate was taken")
+		t.Fatal("an expired certificate was accepted")
 	}
 	put(ca.Sign("new", time.Hour))
 	testkit.Eventually(t, 20*time.Second, func() bool { return rdb.Ping(t.Context()).Err() == nil })
 
-	// Whoever reads between two writes finds a certificate and a key that do not fit.
+	// A client that reads between two writes finds a certificate and a key that do not match.
 	other, _ := ca.Sign("half", time.Hour)
 	text, err := os.ReadFile(other)
 	if err == nil {
@@ -155,14 +155,14 @@ func TestRenewedFilesOfTLSNeedNoRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files.Check() == nil {
-		t.Fatal("the pair fits")
+		t.Fatal("the pair matches")
 	}
 	if err := testkit.AdminClient(t, rdb).Ping(t.Context()).Err(); err != nil { // by the same dialer
-		t.Errorf("a new connection while the files are written: %v", err)
+		t.Errorf("new connection while the files are written: %v", err)
 	}
 }
 
-func TestWhatIsWrongWithFilesOfTLSIsSaid(t *testing.T) {
+func TestInvalidTLSFilesAreReported(t *testing.T) {
 	ca, dir := testkit.NewCA(t), t.TempDir()
 	cert, key := ca.Sign("one", time.Hour)
 	_, otherKey := ca.Sign("other", time.Hour)
@@ -176,11 +176,11 @@ func TestWhatIsWrongWithFilesOfTLSIsSaid(t *testing.T) {
 	}{
 		{"nothing", "", RedisTLS{}},
 		{"all", "", RedisTLS{ca.File, cert, key}},
-		{"a CA that is not there", "no such file", RedisTLS{CA: filepath.Join(dir, "none")}},
-		{"a CA that is none", "holds no certificate", RedisTLS{CA: empty}},
+		{"a missing CA", "no such file", RedisTLS{CA: filepath.Join(dir, "none")}},
+		{"an invalid CA", "holds no certificate", RedisTLS{CA: empty}},
 		{"a certificate without its key", "both", RedisTLS{Cert: cert}},
 		{"a key alone", "both", RedisTLS{Key: key}},
-		{"the key of another", "does not match", RedisTLS{Cert: cert, Key: otherKey}},
+		{"the key of another certificate", "does not match", RedisTLS{Cert: cert, Key: otherKey}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func (r replyError) Error() string { return string(r) }
 
 func (replyError) RedisError() {}
 
-func TestUnavailableErrorsMayPass(t *testing.T) {
+func TestUnavailableReportsTransientErrors(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want bool

@@ -15,8 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// gated returns a client behind a gate that runs. repair is called when Redis takes
-// writes again.
+// gated returns a client with a running gate. repair is called when Redis takes writes again.
 func gated(t *testing.T, url string, repair func(context.Context) error) (*WriteGate, redis.UniversalClient) {
 	t.Helper()
 	m := NewRedisMetrics(prometheus.NewRegistry())
@@ -71,21 +70,21 @@ func TestGateClosesWhenRedisRefusesWrites(t *testing.T) {
 			if state.Name == "OOM" { // deletions are possible
 				err := rdb.Set(t.Context(), "td:y", "1", 0).Err()
 				if !redis.HasErrorPrefix(err, "OOM") || rdb.Get(t.Context(), "td:x").Err() != nil || rdb.Del(t.Context(), "td:x").Err() != nil {
-					t.Errorf("a full Redis is not used: %v", err)
+					t.Errorf("full Redis: got %v", err)
 				}
 				return
 			}
-			// The client makes no write.
+			// The client does not write.
 			testkit.Eventually(t, 10*time.Second, func() bool { return !g.Open() })
 			t.Logf("closed after %v", time.Since(began))
 			if err := rdb.Get(t.Context(), "td:x").Err(); !errors.Is(err, ErrBreakerOpen) || !NotSent(err) || !Unavailable(err) {
-				t.Errorf("a read through a closed gate: %v", err)
+				t.Errorf("read through a closed gate: %v", err)
 			}
 			if _, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "td:x"); return nil }); !errors.Is(err, ErrBreakerOpen) {
-				t.Errorf("a pipeline through a closed gate: %v", err)
+				t.Errorf("pipeline through a closed gate: %v", err)
 			}
 			if err := rdb.Get(IgnoreGate(t.Context()), "td:x").Err(); err != nil {
-				t.Errorf("a read that ignores the gate: %v", err)
+				t.Errorf("read that ignores the gate: %v", err)
 			}
 			if recoveries.Load() > 0 && state.Name != "NOPERM" {
 				t.Error("recovered while Redis refuses writes")
@@ -135,7 +134,7 @@ func TestGateClosesWhenOneMasterOfAClusterRefusesWrites(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, func() bool { return !g.Open() })
 	for range 20 { // the probes of the other masters succeed
 		if err := rdb.Get(t.Context(), other).Err(); !errors.Is(err, ErrBreakerOpen) {
-			t.Fatalf("a read of another master through a closed gate: %v", err)
+			t.Fatalf("read of another master through a closed gate: %v", err)
 		}
 		time.Sleep(gateEvery / 5)
 	}
@@ -149,8 +148,8 @@ func TestGateClosesWhenOneMasterOfAClusterRefusesWrites(t *testing.T) {
 	}
 }
 
-// A refusal that a client sees closes the gate before the next probe.
-func TestARefusedWriteClosesTheGateAtOnce(t *testing.T) {
+// A refusal that a client receives closes the gate before the next probe.
+func TestRefusedWriteClosesTheGateAtOnce(t *testing.T) {
 	url := testkit.RefusingRedis(t)
 	for name, write := range map[string]func(context.Context, redis.UniversalClient) error{
 		"command": func(ctx context.Context, rdb redis.UniversalClient) error { return rdb.Set(ctx, "td:x", "1", 0).Err() },
@@ -177,10 +176,10 @@ func TestARefusedWriteClosesTheGateAtOnce(t *testing.T) {
 			}
 			defer func() { _ = readonly.End(context.WithoutCancel(t.Context()), admin) }()
 			if err := write(t.Context(), rdb); err == nil {
-				t.Fatal("it was written")
+				t.Fatal("got a successful write")
 			}
 			if g.Open() {
-				t.Error("the gate is open")
+				t.Error("got an open gate")
 			}
 		})
 	}
@@ -190,9 +189,9 @@ func TestARefusedWriteClosesTheGateAtOnce(t *testing.T) {
 func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	url := testkit.RefusingRedis(t)
 	var allowed atomic.Bool
-	var queued atomic.Int32
+	var repairs atomic.Int32
 	g, rdb := gated(t, url, func(ctx context.Context) error {
-		queued.Add(1)
+		repairs.Add(1)
 		if !allowed.Load() {
 			return errors.New("not yet")
 		}
@@ -207,7 +206,7 @@ func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	if err := readonly.End(t.Context(), admin); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { return queued.Load() >= 3 })
+	testkit.Eventually(t, 10*time.Second, func() bool { return repairs.Load() >= 3 })
 	if g.Open() {
 		t.Error("opened before the recovery succeeded")
 	}
@@ -215,8 +214,8 @@ func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// A Redis that loads its data refuses reads too. The watch finds what a restart lost.
-func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
+// A loading Redis refuses reads too. Package failover detects lost data after a restart.
+func TestLoadingIsNoRefusal(t *testing.T) {
 	url := testkit.Redis(t, "--enable-debug-command", "yes", "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
 	g, rdb := gated(t, url, func(context.Context) error { return nil })
 	admin := testkit.AdminClient(t, rdb).(*redis.Client)
@@ -238,13 +237,13 @@ func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// The gate closes a second after the last write. It opens at the next write, before
-// the repair is done.
+// The gate closes a second after the last write. It opens at the next write, before the repair is
+// done.
 func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	url := testkit.RefusingRedis(t)
-	hold, queued := make(chan struct{}), make(chan struct{}, 100)
+	hold, repairs := make(chan struct{}), make(chan struct{}, 100)
 	g, rdb := gated(t, url, func(ctx context.Context) error {
-		queued <- struct{}{}
+		repairs <- struct{}{}
 		select {
 		case <-hold:
 		case <-ctx.Done():
@@ -264,11 +263,11 @@ func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	if err := admin.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { return len(queued) > 0 && g.Open() })
+	testkit.Eventually(t, 10*time.Second, func() bool { return len(repairs) > 0 && g.Open() })
 	close(hold)
 }
 
-func TestANilGateIsOpen(t *testing.T) {
+func TestNilGateIsOpen(t *testing.T) {
 	var g *WriteGate
 	if !g.Open() {
 		t.Error("closed")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestADataDirectoryHasOneHolder(t *testing.T) {
+func TestDataDirectoryHasOneHolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not there yet", "data")
 	release, err := LockDir(dir, "process 7 (:8080)")
 	if err != nil {
@@ -20,35 +20,35 @@ func TestADataDirectoryHasOneHolder(t *testing.T) {
 	}
 	_, err = LockDir(dir, "process 8 (:8081)")
 	if err == nil || !strings.Contains(err.Error(), dir+" is in use by process 7 (:8080):") {
-		t.Errorf("a second claim got %v, want who holds it", err)
+		t.Errorf("second lock: got %v, want the holder", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
 	release, err = LockDir(dir, "process 8 (:8081)")
 	if err != nil {
-		t.Fatalf("after the release: %v", err)
+		t.Fatalf("after release: %v", err)
 	}
 	_, err = LockDir(dir, "process 9 (:8082)")
-	if err == nil || !strings.Contains(err.Error(), "in use by process 8 (:8081);") {
-		t.Errorf("a claim after the second one got %v, want the new holder", err)
+	if err == nil || !strings.Contains(err.Error(), "in use by process 8 (:8081):") {
+		t.Errorf("third lock: got %v, want the new holder", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestADataDirectoryThatCannotBeMadeIsAnError(t *testing.T) {
+func TestLockDirReturnsMkdirError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LockDir(filepath.Join(file, "data"), "x"); err == nil || !strings.HasPrefix(err.Error(), "make data directory: ") {
+	if _, err := LockDir(filepath.Join(file, "data"), "x"); err == nil || !strings.HasPrefix(err.Error(), "create data directory: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// hold claims the directory as a process of its own, says so, and never ends.
+// hold locks the directory as a separate process, prints a line, and waits.
 func hold(dir string) {
 	if _, err := LockDir(dir, fmt.Sprintf("process %d", os.Getpid())); err != nil {
 		_, _ = fmt.Println(err)
@@ -59,7 +59,7 @@ func hold(dir string) {
 	os.Exit(0)
 }
 
-func TestADataDirectoryIsFreeAfterItsHolderDied(t *testing.T) {
+func TestCrashReleasesDataDirectory(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -77,11 +77,11 @@ func TestADataDirectoryIsFreeAfterItsHolderDied(t *testing.T) {
 	}
 	pgErr, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || pgErr != "held\n" {
-		t.Fatalf("the holder said %q (%v)", pgErr, err)
+		t.Fatalf("holder printed %q (%v)", pgErr, err)
 	}
 	_, err = LockDir(dir, "us")
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d;", holder.Process.Pid)) {
-		t.Errorf("while it lives: %v", err)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d:", holder.Process.Pid)) {
+		t.Errorf("locked: got %v", err)
 	}
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestADataDirectoryIsFreeAfterItsHolderDied(t *testing.T) {
 	_ = holder.Wait() // "killed"
 	release, err := LockDir(dir, "us")
 	if err != nil {
-		t.Fatalf("after its death: %v", err)
+		t.Fatalf("after the crash: %v", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// migrations are two steps for both dialects. The first would fail if it ran
-// twice; the second would leave a second row.
+// migrations returns two steps for both dialects. The first fails if it runs twice; the second
+// would then add a second row.
 func migrations() fstest.MapFS {
 	return fstest.MapFS{
 		"20260101000000_things.sql": {Data: []byte("-- +goose Up\nCREATE TABLE things (n BIGINT);\n")},
@@ -22,7 +22,7 @@ func migrations() fstest.MapFS {
 	}
 }
 
-// step is a migration without its time.
+// A step is a migration without its time.
 type step struct {
 	Version int64
 	Name    string
@@ -37,7 +37,7 @@ func steps(list []Migration) []step {
 	return out
 }
 
-func TestMigrateAppliesWhatIsPendingAndListsIt(t *testing.T) {
+func TestMigrateAppliesAndReturnsPendingMigrations(t *testing.T) {
 	things := step{20260101000000, "20260101000000_things.sql", true}
 	first := step{20260102000000, "20260102000000_first.sql", true}
 	pending := func(s step) step { s.Applied = false; return s }
@@ -64,9 +64,9 @@ func TestMigrateAppliesWhatIsPendingAndListsIt(t *testing.T) {
 	})
 }
 
-// While instances are upgraded one by one, an older one that restarts finds migrations
-// that it does not know: they add only, so it starts.
-func TestAnOlderProgramStartsOnANewerDatabase(t *testing.T) {
+// During a rolling upgrade, an older instance may restart and find unknown migrations. Migrations
+// only add, so it starts.
+func TestOlderProgramAcceptsNewerDatabase(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		known, newer := migrations(), migrations()
 		newer["20260103000000_later.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nALTER TABLE things ADD COLUMN later BIGINT;\n")}
@@ -74,18 +74,18 @@ func TestAnOlderProgramStartsOnANewerDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		if applied, err := db.Migrate(t.Context(), known); err != nil || len(applied) > 0 {
-			t.Errorf("an older program applies %v, %v; want that it has nothing to do", applied, err)
+			t.Errorf("older program: got applied %v, %v, want none", applied, err)
 		}
 		if list, err := db.Migrations(t.Context(), known); err != nil || len(list) != len(known) {
-			t.Errorf("an older program lists %v, %v; want the migrations that it knows", list, err)
+			t.Errorf("older program: got list %v, %v, want its own migrations", list, err)
 		}
 		if n := countThings(t, db); n != 1 {
-			t.Errorf("%d rows", n)
+			t.Errorf("got %d rows", n)
 		}
 	})
 }
 
-func TestAMigrationThatFailsIsNamedAndLeavesNothing(t *testing.T) {
+func TestFailedMigrationIsNamedAndRolledBack(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		files := migrations()
 		files["20260103000000_wrong.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nINSERT INTO things VALUES (2);\nINSERT INTO absent VALUES (1);\n")}
@@ -94,10 +94,10 @@ func TestAMigrationThatFailsIsNamedAndLeavesNothing(t *testing.T) {
 			t.Errorf("got %v, want an error that names the version and the database", err)
 		}
 		if n := countThings(t, db); n != 1 {
-			t.Errorf("%d rows, want that of the good migration alone", n)
+			t.Errorf("got %d rows, want only that of the valid migration", n)
 		}
-		if _, err := db.Migrate(t.Context(), fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "no migrations for "+db.Dialect) {
-			t.Errorf("no files at all: %v", err)
+		if _, err := db.Migrate(t.Context(), fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "read migrations for "+db.Dialect) {
+			t.Errorf("no files: got %v", err)
 		}
 	})
 }
@@ -110,18 +110,18 @@ func countThings(t *testing.T, db *SQL) (n int) {
 	return n
 }
 
-func TestManyProcessesMigrateOneEmptyPostgresAtOnce(t *testing.T) {
+func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 	const processes = 8
 	dsn := testkit.Postgres(t)
 	files := migrations()
-	// Long enough for all the others to arrive meanwhile: without a lock, most
-	// fail to create the table of versions and come back after a second.
+	// The statement takes long enough for all others to arrive: without a lock, most fail to create
+	// the version table and retry after a second.
 	files["20260101120000_slow.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nSELECT pg_sleep(1.5);\n")}
 	var all sync.WaitGroup
 	start := make(chan struct{})
 	applied := make([][]Migration, processes)
 	for i := range processes {
-		db := openSQL(t, SQLConfig{URL: dsn, MaxConns: 2}) // a pool for each: only the database joins them
+		db := openSQL(t, SQLConfig{URL: dsn, MaxConns: 2}) // separate pools: only the database is shared
 		if err := db.PingContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -146,9 +146,9 @@ func TestManyProcessesMigrateOneEmptyPostgresAtOnce(t *testing.T) {
 	}
 	want := map[string]int{"20260101000000_things.sql": 1, "20260101120000_slow.sql": 1, "20260102000000_first.sql": 1}
 	if d := cmp.Diff(want, times); d != "" {
-		t.Errorf("how often each was applied (-want +got)\n%s", d)
+		t.Errorf("applied migrations (-want +got)\n%s", d)
 	}
 	if n := countThings(t, openSQL(t, SQLConfig{URL: dsn})); n != 1 {
-		t.Errorf("the last migration left %d rows, want 1", n)
+		t.Errorf("got %d rows, want 1", n)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// kept returns the prepared statements of the pool's connections, by their text. The pool
-// must have been opened with one connection.
+// kept returns the prepared statements of the pool's connection by text. The pool must have one
+// connection.
 func kept(t *testing.T, db *SQL) map[string]rawStmt {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -26,7 +26,7 @@ func kept(t *testing.T, db *SQL) map[string]rawStmt {
 	defer func() { _ = conn.Close() }()
 	var found map[string]rawStmt
 	err = conn.Raw(func(raw any) error {
-		found = raw.(*preparingConn).stmts //nolint:forcetypeassert // it is ours
+		found = raw.(*preparingConn).stmts //nolint:forcetypeassert // the type of this package
 		return nil
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func kept(t *testing.T, db *SQL) map[string]rawStmt {
 	return found
 }
 
-// numbers runs a statement that answers with numbers.
+// numbers runs a statement that returns numbers.
 func numbers(ctx context.Context, db Querier, statement string, args ...any) (all []int64, err error) {
 	err = Each(ctx, db, statement, args, func(rows *sql.Rows) error {
 		var n int64
@@ -46,7 +46,7 @@ func numbers(ctx context.Context, db Querier, statement string, args ...any) (al
 	return all, err
 }
 
-func TestAStatementIsPreparedOnceHoweverManyRunIt(t *testing.T) {
+func TestStatementsArePreparedOncePerConnection(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		db.SetMaxOpenConns(1)
 		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
@@ -69,12 +69,12 @@ func TestAStatementIsPreparedOnceHoweverManyRunIt(t *testing.T) {
 			t.Error(err)
 		}
 		if now := kept(t, db); len(now) != 1 || first == nil || now[statement] != first {
-			t.Errorf("%d statements are kept, want the one that was prepared first", len(now))
+			t.Errorf("got %d statements, want the first one only", len(now))
 		}
 	})
 }
 
-func TestStatementsOfManyTextsAreNotAllKept(t *testing.T) {
+func TestPreparedStatementsAreBounded(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		db.SetMaxOpenConns(1)
 		for i := range int64(maxPrepared + 10) {
@@ -84,15 +84,15 @@ func TestStatementsOfManyTextsAreNotAllKept(t *testing.T) {
 			}
 		}
 		if n := len(kept(t, db)); n != maxPrepared {
-			t.Errorf("%d statements are kept, want %d", n, maxPrepared)
+			t.Errorf("got %d prepared statements, want %d", n, maxPrepared)
 		}
 	})
 }
 
-func TestAWrongStatementIsNotKept(t *testing.T) {
+func TestInvalidStatementsAreNotCached(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		if _, err := numbers(Prepared(t.Context()), db, "SELECT n FROM things WHERE n = $1", 1); err == nil {
-			t.Fatal("there is no such table, and no error")
+			t.Fatal("got no error for a missing table")
 		}
 		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1)")
 		if got, err := numbers(Prepared(t.Context()), db, "SELECT n FROM things WHERE n = $1", 1); err != nil || len(got) != 1 {
@@ -101,8 +101,8 @@ func TestAWrongStatementIsNotKept(t *testing.T) {
 	})
 }
 
-// What was prepared is on connections. These end: with a failover, or for being old.
-func TestAPreparedStatementSurvivesItsConnections(t *testing.T) {
+// Prepared statements belong to connections, which end at a failover or at their maximum age.
+func TestPreparedStatementsSurviveReconnects(t *testing.T) {
 	url := testkit.Postgres(t)
 	db := openSQL(t, SQLConfig{URL: url, MaxConns: 1})
 	admin := openSQL(t, SQLConfig{URL: url})
@@ -116,11 +116,11 @@ func TestAPreparedStatementSurvivesItsConnections(t *testing.T) {
 		}
 	}
 	if n := len(kept(t, db)); n != 1 {
-		t.Errorf("%d statements are kept, want 1", n)
+		t.Errorf("got %d prepared statements, want 1", n)
 	}
 }
 
-func TestAStatementThatCannotBeRunAsItWasPreparedIsRunAnew(t *testing.T) {
+func TestOutdatedStatementsArePreparedAgain(t *testing.T) {
 	const statement = "SELECT n FROM things WHERE n = $1"
 	for name, spoil := range map[string]string{
 		"a migration changed its columns":  "ALTER TABLE things ALTER n TYPE bigint",
@@ -139,14 +139,14 @@ func TestAStatementThatCannotBeRunAsItWasPreparedIsRunAnew(t *testing.T) {
 				}
 			}
 			if kept(t, db)[statement] == nil {
-				t.Error("it is not prepared again")
+				t.Error("got no prepared statement")
 			}
 		})
 	}
 }
 
 // An error aborts a transaction, so the statement cannot run again in it.
-func TestAnOutdatedStatementUndoesItsTransaction(t *testing.T) {
+func TestOutdatedStatementAbortsItsTransaction(t *testing.T) {
 	const statement = "SELECT n FROM things WHERE n = $1"
 	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
 	mustExec(t, db, "CREATE TABLE things (n int PRIMARY KEY)", "INSERT INTO things VALUES (1)")
@@ -162,18 +162,18 @@ func TestAnOutdatedStatementUndoesItsTransaction(t *testing.T) {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := inTx(); err != nil || kept(t, db)[statement] == nil {
-		t.Fatalf("%v, or it is not kept", err)
+		t.Fatalf("got %v, or no prepared statement", err)
 	}
 	mustExec(t, db, "ALTER TABLE things ALTER n TYPE bigint")
 	if err := inTx(); !Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 	if err := inTx(); err != nil {
-		t.Errorf("the second try: %v", err)
+		t.Errorf("second try: %v", err)
 	}
 }
 
-func TestAPreparedStatementChangesRows(t *testing.T) {
+func TestPreparedStatementsChangeRows(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		db.SetMaxOpenConns(1)
 		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY, name TEXT)")
@@ -196,34 +196,34 @@ func TestAPreparedStatementChangesRows(t *testing.T) {
 		}
 		got, err := numbers(t.Context(), db, "SELECT n FROM things WHERE name = $1 ORDER BY n", "tea")
 		if err != nil || !slices.Equal(got, []int64{0, 1, 2}) || kept(t, db)[statement] == nil {
-			t.Errorf("%v, %v, or it is not kept", got, err)
+			t.Errorf("got %v, %v, or no prepared statement", got, err)
 		}
 	})
 }
 
-func TestAPreparedStatementEndsWithItsContext(t *testing.T) {
+func TestPreparedStatementEndsWithItsContext(t *testing.T) {
 	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
 	const statement = "SELECT 1::bigint FROM pg_sleep($1)"
-	for range 2 { // it is prepared the first time
+	for range 2 { // the first run prepares it
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		begin := time.Now()
 		_, err := numbers(Prepared(ctx), db, statement, 60)
 		cancel()
 		if err == nil || time.Since(begin) > 10*time.Second {
-			t.Fatalf("it ended with %v after %v", err, time.Since(begin))
+			t.Fatalf("got %v after %v", err, time.Since(begin))
 		}
 		if got, err := numbers(Prepared(t.Context()), db, statement, 0); err != nil || len(got) != 1 {
-			t.Fatalf("the next one: %v, %v", got, err)
+			t.Fatalf("next statement: %v, %v", got, err)
 		}
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := numbers(Prepared(gone), db, statement, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("for a caller who is gone it ended with %v", err)
+		t.Errorf("cancelled caller: got %v", err)
 	}
 }
 
-func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
+func TestIDQueryReturnsTheRowsOfItsIDs(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		db.SetMaxOpenConns(1)
 		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (-5), (0), (1), (2), (9223372036854775807)")
@@ -245,16 +245,16 @@ func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
 			})
 			slices.Sort(got)
 			if err != nil || !slices.Equal(got, tt.want) {
-				t.Errorf("of %v it found %v (%v), want %v", tt.ids, got, err, tt.want)
+				t.Errorf("ids %v: got %v (%v), want %v", tt.ids, got, err, tt.want)
 			}
 		}
 		if n := len(kept(t, db)); n != 2 {
-			t.Errorf("%d statements are kept, want 2: for one and for many", n)
+			t.Errorf("got %d prepared statements, want 2: for one and for many", n)
 		}
 	})
 }
 
-func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
+func TestIDQueryLocksItsRowsOnPostgres(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
 		l := NewIDQuery(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)\nORDER BY id\nFOR UPDATE\n")
@@ -269,7 +269,7 @@ func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
 			if db.Dialect == dialect.Postgres {
 				free, err := numbers(t.Context(), db, "SELECT id FROM things WHERE id > $1 ORDER BY id FOR UPDATE SKIP LOCKED", 0)
 				if want := slices.DeleteFunc([]int64{1, 2, 3}, func(id int64) bool { return slices.Contains(ids, id) }); err != nil || !slices.Equal(free, want) {
-					t.Errorf("with locks on %v, %v are free (%v), want %v", ids, free, err, want)
+					t.Errorf("locked %v: got %v free (%v), want %v", ids, free, err, want)
 				}
 			}
 			if err := tx.Rollback(); err != nil {
@@ -279,10 +279,10 @@ func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
 	})
 }
 
-func TestALookupIsByAListOfIDs(t *testing.T) {
+func TestNewIDQueryRequiresAnIDList(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a statement without a list is taken")
+			t.Error("a statement without a list: got no panic")
 		}
 	}()
 	NewIDQuery(dialect.Postgres, "SELECT id FROM things WHERE id = $1")

@@ -32,12 +32,12 @@ func endsAtOnce(t *testing.T, tests []remedy) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			begin := time.Now()
-			err := open(t, tt.url).Await(ctx, func(err error) { t.Errorf("it waits: %v", err) })
+			err := open(t, tt.url).Await(ctx, func(err error) { t.Errorf("got a retry: %v", err) })
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "horse") {
 				t.Errorf("got %v, want an error with %q", err, tt.want)
 			}
 			if took := time.Since(begin); took > 10*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("took %v", took)
 			}
 			t.Log(err)
 		})
@@ -53,7 +53,7 @@ func exec(t *testing.T, db *sqldb.SQL, statements ...string) {
 	}
 }
 
-func TestAwaitEndsAtOnceWithTheRemedy(t *testing.T) {
+func TestAwaitReturnsPermanentErrorsWithAdvice(t *testing.T) {
 	u, err := url.Parse(testkit.Postgres(t)) // without TLS, and without passwords
 	if err != nil {
 		t.Fatal(err)
@@ -67,12 +67,12 @@ func TestAwaitEndsAtOnceWithTheRemedy(t *testing.T) {
 	port := u.Port()
 	endsAtOnce(t, []remedy{
 		{"no TLS", as("tandian", u.Path, ""), "sslmode=disable"},
-		{"no TLS, and it is required", as("tandian", u.Path, "?sslmode=require"), "sslmode=disable"},
+		{"TLS required", as("tandian", u.Path, "?sslmode=require"), "sslmode=disable"},
 		{"no role", as("bob", u.Path, "?sslmode=disable"), "create the role"},
 		{"no database", as("tandian:correcthorse", "/none", "?sslmode=disable"), "CREATE DATABASE"},
 		{"no right to connect", as("locked", u.Path, "?sslmode=disable"), "GRANT CONNECT"},
-		{"a parameter that is none", as("tandian", u.Path, "?sslmode=disable&colour=red"), "parameters behind the ?"},
-		{"a parameter of a wrong value", as("tandian", u.Path, "?sslmode=disable&work_mem=much"), "parameters behind the ?"},
+		{"an unknown parameter", as("tandian", u.Path, "?sslmode=disable&colour=red"), "parameters behind the ?"},
+		{"an invalid parameter value", as("tandian", u.Path, "?sslmode=disable&work_mem=much"), "parameters behind the ?"},
 		{"several hosts", "postgres://bob@127.0.0.1,127.0.0.1" + u.Path + "?sslmode=disable&target_session_attrs=read-write&port=" + port + "," + port, "create the role"},
 	})
 }
@@ -83,9 +83,8 @@ host    all tandian  127.0.0.1/32 trust
 host    all ann      127.0.0.1/32 scram-sha-256
 `
 
-// The server is like that of Debian's package: TLS by a certificate that nobody knows, and
-// passwords.
-func TestAwaitNamesTheRemedyForTLSAndPasswords(t *testing.T) {
+// The server is like Debian's: TLS with an unknown certificate authority, and passwords.
+func TestAwaitReturnsAdviceForTLSAndPasswords(t *testing.T) {
 	if !testkit.OwnServer(t) {
 		return
 	}
@@ -113,18 +112,18 @@ func TestAwaitNamesTheRemedyForTLSAndPasswords(t *testing.T) {
 		{"a wrong password", as("ann:correcthorse", "127.0.0.1", ""), "correct the user and the password"},
 		{"no password", as("ann", "127.0.0.1", plain), "correct the user and the password"},
 		{"no line for the user", as("bob", "127.0.0.1", encrypted), "pg_hba.conf"},
-		{"TLS is wanted", as("only_tls", "127.0.0.1", plain), "sslmode=require"},
-		{"a CA that is unknown", as("tandian", "localhost", "?sslmode=verify-full"), "the CA"},
-		{"a name that is another", as("tandian", "127.0.0.1", "?sslmode=verify-full&sslrootcert="+url.QueryEscape(ca.File)), "host name"},
-		{"a CA that is another", as("tandian", "localhost", "?sslmode=verify-ca&sslrootcert="+url.QueryEscape(testkit.NewCA(t).File)), "the CA"},
-		{"a file that is not there", as("tandian", "localhost", "?sslmode=verify-ca&sslrootcert=/none"), "/none"},
+		{"TLS wanted", as("only_tls", "127.0.0.1", plain), "sslmode=require"},
+		{"an unknown CA", as("tandian", "localhost", "?sslmode=verify-full"), "the CA"},
+		{"another host name", as("tandian", "127.0.0.1", "?sslmode=verify-full&sslrootcert="+url.QueryEscape(ca.File)), "host name"},
+		{"another CA", as("tandian", "localhost", "?sslmode=verify-ca&sslrootcert="+url.QueryEscape(testkit.NewCA(t).File)), "the CA"},
+		{"a missing file", as("tandian", "localhost", "?sslmode=verify-ca&sslrootcert=/none"), "/none"},
 	})
 	for _, good := range []string{
 		as("ann:correct", "127.0.0.1", ""), // the command of the README
 		as("ann:correct", "127.0.0.1", plain),
 		as("only_tls", "localhost", "?sslmode=verify-full&sslrootcert="+url.QueryEscape(ca.File)),
 	} {
-		if err := open(t, good).Await(t.Context(), func(err error) { t.Errorf("it waits: %v", err) }); err != nil {
+		if err := open(t, good).Await(t.Context(), func(err error) { t.Errorf("got a retry: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -132,14 +131,14 @@ func TestAwaitNamesTheRemedyForTLSAndPasswords(t *testing.T) {
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path) //nolint:gosec // ours
+	text, err := os.ReadFile(path) //nolint:gosec // a test file
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// inData writes a file of the server, by its own hand: it may be another user.
+// inData writes a file through the server, which may run as another user.
 func inData(t *testing.T, db *sqldb.SQL, name, text string) {
 	t.Helper()
 	var dir string
@@ -149,8 +148,7 @@ func inData(t *testing.T, db *sqldb.SQL, name, text string) {
 	exec(t, db, "COPY (SELECT unnest(string_to_array('"+strings.ReplaceAll(strings.TrimSpace(text), "'", "''")+"', E'\n'))) TO PROGRAM 'umask 077; cat > "+dir+"/"+name+"'")
 }
 
-// refusing answers the first n connections as a Postgres that refuses them, and passes
-// the others on to a real one.
+// refusing rejects the first n connections like a Postgres, and forwards later ones to a real one.
 func refusing(t *testing.T, code string, n int, to string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +186,7 @@ func forward(from net.Conn, to string) {
 	_, _ = from.(*net.TCPConn).ReadFrom(conn)                                   //nolint:forcetypeassert // the network is tcp
 }
 
-func TestAwaitWaitsForWhatMayPass(t *testing.T) {
+func TestAwaitRetriesTransientErrors(t *testing.T) {
 	u, err := url.Parse(testkit.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +214,7 @@ func TestAwaitWaitsForWhatMayPass(t *testing.T) {
 			}
 		})
 	}
-	t.Run("one host of several is away", func(t *testing.T) {
+	t.Run("one host is unavailable", func(t *testing.T) {
 		several := "postgres://bob@127.0.0.1,127.0.0.1/none?sslmode=disable&target_session_attrs=read-write&port=" + testkit.FreePort(t) + "," + strings.TrimPrefix(live, "127.0.0.1:")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()

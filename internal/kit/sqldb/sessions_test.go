@@ -22,15 +22,15 @@ func TestPoolersWithoutSessionsAreRefused(t *testing.T) {
 		{"transaction", []string{"pool_mode = transaction"}},
 		{"statement", []string{"pool_mode = statement"}},
 		{"one server connection", []string{"pool_mode = transaction", "default_pool_size = 1"}},
-		{"taking turns", []string{"pool_mode = transaction", "server_round_robin = 1", "min_pool_size = 2"}},
-		{"taking turns of three", []string{"pool_mode = statement", "server_round_robin = 1", "min_pool_size = 3"}},
+		{"round robin", []string{"pool_mode = transaction", "server_round_robin = 1", "min_pool_size = 2"}},
+		{"round robin of three", []string{"pool_mode = statement", "server_round_robin = 1", "min_pool_size = 3"}},
 		{"reset after each transaction", []string{"pool_mode = transaction", "server_reset_query_always = 1"}},
 	}
 	direct := testkit.Postgres(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			u := testkit.PgBouncer(t, direct, tt.settings...)
-			if strings.HasPrefix(tt.name, "taking turns") {
+			if strings.HasPrefix(tt.name, "round robin") {
 				fillPool(t, u)
 			}
 			refusedAsPooled(t, u)
@@ -38,7 +38,7 @@ func TestPoolersWithoutSessionsAreRefused(t *testing.T) {
 	}
 }
 
-// fillPool has the pooler open several server connections.
+// fillPool makes the pooler open several server connections.
 func fillPool(t *testing.T, u string) {
 	t.Helper()
 	db, err := sql.Open("postgres", u)
@@ -63,14 +63,14 @@ func refusedAsPooled(t *testing.T, u string) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err := db.Await(ctx, func(err error) { t.Logf("it waits: %v", err) })
+	err := db.Await(ctx, func(err error) { t.Logf("got a retry: %v", err) })
 	if !errors.Is(err, errPooled) || strings.Count(err.Error(), "\n") > 0 {
 		t.Fatalf("got %v, want one line about a pooler in transaction mode", err)
 	}
 	t.Logf("refused after %v: %v", time.Since(begin), err)
 }
 
-// Traffic of others hands out the sessions in another order each time.
+// Concurrent traffic changes the order of the sessions.
 func TestBusyPoolersWithoutSessionsAreRefused(t *testing.T) {
 	direct := testkit.Postgres(t)
 	for _, mode := range []string{"0", "1"} {
@@ -85,8 +85,8 @@ func TestBusyPoolersWithoutSessionsAreRefused(t *testing.T) {
 	}
 }
 
-// While the pool is taken, nothing is known: the check waits and tries again.
-func TestPoolersWithATakenPoolAreRefusedLater(t *testing.T) {
+// While the pool is busy, the check waits and retries.
+func TestPoolersWithABusyPoolAreRefusedLater(t *testing.T) {
 	u := testkit.PgBouncer(t, testkit.Postgres(t), "pool_mode = transaction", "default_pool_size = 1")
 	refused := make(chan struct{})
 	stop := traffic(t, u, 1, "SELECT pg_sleep(1.3)")
@@ -137,7 +137,7 @@ func TestPostgresAndPoolersInSessionModeAreAdmitted(t *testing.T) {
 	}{
 		{"direct", func(*testing.T) string { return direct }, time.Second},
 		{"session mode", func(t *testing.T) string { return testkit.PgBouncer(t, direct, "pool_mode = session") }, time.Second},
-		{"session mode, taking turns", func(t *testing.T) string {
+		{"session mode, round robin", func(t *testing.T) string {
 			return testkit.PgBouncer(t, direct, "pool_mode = session", "server_round_robin = 1")
 		}, time.Second},
 		{"session mode, one server connection", func(t *testing.T) string {
@@ -156,22 +156,22 @@ func TestPostgresAndPoolersInSessionModeAreAdmitted(t *testing.T) {
 				db := openSQL(t, SQLConfig{URL: u})
 				begin := time.Now()
 				if err := db.Await(t.Context(), func(err error) {
-					if SQLState(err) != "53300" { // the session of the round before may not have ended
-						t.Errorf("it waits: %v", err)
+					if SQLState(err) != "53300" { // the session of the previous round may not have ended
+						t.Errorf("got a retry: %v", err)
 					}
 				}); err != nil {
 					t.Fatal(err)
 				}
 				took := time.Since(begin)
 				if t.Logf("admitted after %v", took); took > tt.within {
-					t.Errorf("it took %v", took)
+					t.Errorf("took %v", took)
 				}
 			}
 		})
 	}
 }
 
-// limited is a URL of a role that may have n connections.
+// limited returns a URL of a role that may have n connections.
 func limited(t *testing.T, direct string, n int) string {
 	t.Helper()
 	role := "limited_" + strconv.Itoa(n)
@@ -188,7 +188,7 @@ func limited(t *testing.T, direct string, n int) string {
 	return u.String()
 }
 
-// Each of several hosts is asked, also the one that is not taken.
+// Each of several hosts is checked, also an unused one.
 func TestPoolersBehindOneOfSeveralHostsAreRefused(t *testing.T) {
 	direct := testkit.Postgres(t)
 	session := testkit.PgBouncer(t, direct, "pool_mode = session")
@@ -202,11 +202,11 @@ func TestPoolersBehindOneOfSeveralHostsAreRefused(t *testing.T) {
 		{"the second", []string{direct, transaction}, true},
 		{"the first", []string{transaction, session}, true},
 		{"none", []string{direct, session}, false},
-		{"one that is away", []string{nobody, session}, false},
+		{"one unavailable", []string{nobody, session}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := openSQL(t, SQLConfig{URL: severalHosts(t, tt.hosts...)})
-			err := db.Await(t.Context(), func(err error) { t.Errorf("it waits: %v", err) })
+			err := db.Await(t.Context(), func(err error) { t.Errorf("got a retry: %v", err) })
 			if errors.Is(err, errPooled) != tt.want || err != nil && !tt.want {
 				t.Errorf("got %v", err)
 			}
@@ -223,7 +223,7 @@ func hostOf(t *testing.T, raw string) string {
 	return u.Host
 }
 
-// severalHosts is one URL of the servers of several URLs of one database.
+// severalHosts returns one URL of the servers of several URLs of one database.
 func severalHosts(t *testing.T, urls ...string) string {
 	t.Helper()
 	var hosts, ports []string

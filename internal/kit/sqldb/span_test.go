@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestAStatementHasASpanWithItsTextAndNoValue(t *testing.T) {
+func TestStatementSpansContainNoValues(t *testing.T) {
 	long := "SELECT word FROM things WHERE n IN (" + strings.Repeat("1, ", 1000) + "1)"
 	tests := []struct {
 		name, statement string
@@ -22,13 +22,13 @@ func TestAStatementHasASpanWithItsTextAndNoValue(t *testing.T) {
 		collection      string
 	}{
 		{"a select", "SELECT word FROM \"things\" WHERE word = $1", true, testkit.Span{Name: "SELECT things"}, "things"},
-		{"a select over lines", "select word\nFROM things\nWHERE word = $1", true, testkit.Span{Name: "SELECT"}, ""}, // not as ent writes it
+		{"a select over lines", "select word\nFROM things\nWHERE word = $1", true, testkit.Span{Name: "SELECT"}, ""}, // not the form of ent
 		{"a select of a select", "SELECT word FROM (SELECT word FROM things) x WHERE word = $1", true, testkit.Span{Name: "SELECT"}, ""},
 		{"an insert", "INSERT INTO `things` (word) VALUES ($1)", false, testkit.Span{Name: "INSERT things"}, "things"},
 		{"an update", "UPDATE things SET word = $1", false, testkit.Span{Name: "UPDATE things"}, "things"},
 		{"a delete", "DELETE FROM things WHERE word = $1", false, testkit.Span{Name: "DELETE things"}, "things"},
 		{"something else", "WITH x AS (SELECT $1) SELECT * FROM x", true, testkit.Span{Name: "WITH"}, ""},
-		{"a table that there is not", "SELECT word FROM nothing WHERE word = $1", true, testkit.Span{Name: "SELECT nothing", Failed: true}, "nothing"},
+		{"a missing table", "SELECT word FROM nothing WHERE word = $1", true, testkit.Span{Name: "SELECT nothing", Failed: true}, "nothing"},
 		{"a long one", long + " AND word = $1", true, testkit.Span{Name: "SELECT things"}, "things"},
 	}
 	eachDialect(t, func(t *testing.T, db *SQL) {
@@ -51,7 +51,7 @@ func TestAStatementHasASpanWithItsTextAndNoValue(t *testing.T) {
 						err = driver.Exec(ctx, statement, []any{"secret"}, nil)
 					}
 					if (err != nil) != tt.want.Failed {
-						t.Errorf("the statement ended with %v", err)
+						t.Errorf("got %v", err)
 					}
 				})
 				want := tt.want
@@ -65,7 +65,7 @@ func TestAStatementHasASpanWithItsTextAndNoValue(t *testing.T) {
 				}
 				for _, s := range got {
 					if kind, ok := s.Attributes["error.type"]; ok && want.Failed {
-						want.Attributes["error.type"] = kind // the driver's
+						want.Attributes["error.type"] = kind // of the driver
 					}
 				}
 				if d := cmp.Diff([]testkit.Span{want}, got); d != "" {
@@ -76,7 +76,7 @@ func TestAStatementHasASpanWithItsTextAndNoValue(t *testing.T) {
 	})
 }
 
-func TestAStatementInATransactionHasASpanToo(t *testing.T) {
+func TestStatementsInTransactionsHaveSpans(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		driver := db.Driver(NewSQLMetrics(prometheus.NewRegistry(), nil))
 		got := testkit.ClientSpans(t, func(ctx context.Context) {
@@ -85,16 +85,16 @@ func TestAStatementInATransactionHasASpanToo(t *testing.T) {
 			}
 		})
 		if len(got) != 1 || got[0].Name != "SELECT" {
-			t.Errorf("the spans are %+v", got)
+			t.Errorf("got spans %+v", got)
 		}
 	})
 }
 
-func TestWithoutARequestAStatementIsNotTraced(t *testing.T) {
+func TestStatementsOutsideRequestsAreNotTraced(t *testing.T) {
 	allocated := testing.AllocsPerRun(100, func() {
 		statementSpan(t.Context(), "postgres", "SELECT word FROM things").End()
 	})
 	if allocated != 0 {
-		t.Errorf("%v allocations", allocated)
+		t.Errorf("got %v allocations", allocated)
 	}
 }

@@ -74,8 +74,8 @@ func TestSQLiteOpensAnyPathWithItsOptions(t *testing.T) {
 	}
 }
 
-// Finding 14: the file had the mode 0644 in a folder that others may read.
-func TestSQLiteFilesAreForTheirOwnerAlone(t *testing.T) {
+// The file once had the mode 0644 in a directory that others may read.
+func TestSQLiteFilesAreRestrictedToTheirOwner(t *testing.T) {
 	for _, before := range []string{"a new file", "an older file"} {
 		t.Run(before, func(t *testing.T) {
 			dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestSQLiteFilesAreForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-// Only the owner of a file can change its mode: a file that has it already needs none.
+// Only the owner of a file can change its mode. A file with the right mode needs no change.
 func TestSQLiteFilesOfOthersKeepTheirMode(t *testing.T) {
 	denied := func(string, os.FileMode) error { return fs.ErrPermission }
 	path := filepath.Join(t.TempDir(), "tandian.db")
@@ -119,8 +119,8 @@ func TestSQLiteFilesOfOthersKeepTheirMode(t *testing.T) {
 	}
 }
 
-// Times are text in SQLite: rows must still come in the order of time.
-func TestTimesCompareInTheOrderOfTimeInBothDialects(t *testing.T) {
+// SQLite stores times as text: rows must still be sorted chronologically.
+func TestTimesCompareChronologicallyInBothDialects(t *testing.T) {
 	noon := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 	east, west := time.FixedZone("", 9*3600), time.FixedZone("", -8*3600)
 	now := time.Now() // has a reading of the monotonic clock
@@ -143,15 +143,14 @@ func TestTimesCompareInTheOrderOfTimeInBothDialects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if upTo != n+1 || back.Sub(at).Abs() > time.Microsecond {
-				t.Errorf("%d rows are up to %v, which is read as %v; want %d rows", upTo, at, back, n+1)
+				t.Errorf("got %d rows up to %v (read as %v), want %d", upTo, at, back, n+1)
 			}
 		}
 	})
 }
 
-// A transaction that reads first would fail with SQLITE_BUSY at its write, if
-// another one wrote in between.
-func TestSQLiteTransactionsThatReadAndThenWriteTakeTurns(t *testing.T) {
+// A transaction that reads first would fail with SQLITE_BUSY at its write after a concurrent write.
+func TestSQLiteTransactionsAreSerialized(t *testing.T) {
 	db := openSQL(t, SQLConfig{DataDir: t.TempDir()})
 	mustExec(t, db, "CREATE TABLE counters (n INTEGER)", "INSERT INTO counters VALUES (0)")
 	const writers, rounds = 4, 25
@@ -203,10 +202,10 @@ func mustExec(t *testing.T, db *SQL, statements ...string) {
 	}
 }
 
-func TestStatementsAreCountedByVerbInsideAndOutsideTransactions(t *testing.T) {
+func TestStatementsAreCountedByVerb(t *testing.T) {
 	type counts struct{ Statements, Errors float64 }
 	verbs := []string{"select", "insert", "update", "delete", "other"}
-	// Rows come from a Query, all else from an Exec.
+	// Statements with rows use Query, others Exec.
 	tests := []struct {
 		name, statement string
 		rows            bool
@@ -215,13 +214,13 @@ func TestStatementsAreCountedByVerbInsideAndOutsideTransactions(t *testing.T) {
 		{"a select", "SELECT n FROM things", true, map[string]counts{"select": {Statements: 1}}},
 		{"a select over lines", "\n\tselect\n\tn\n\tFROM things", true, map[string]counts{"select": {Statements: 1}}},
 		{"an insert", "INSERT INTO things VALUES (2)", false, map[string]counts{"insert": {Statements: 1}}},
-		{"an insert that answers", "INSERT INTO things VALUES (2) RETURNING n", true, map[string]counts{"insert": {Statements: 1}}},
+		{"an insert with rows", "INSERT INTO things VALUES (2) RETURNING n", true, map[string]counts{"insert": {Statements: 1}}},
 		{"an update", "UPDATE things SET n = 3", false, map[string]counts{"update": {Statements: 1}}},
 		{"a delete", "DELETE FROM things", false, map[string]counts{"delete": {Statements: 1}}},
 		{"something else", "WITH x AS (SELECT 1) SELECT * FROM x", true, map[string]counts{"other": {Statements: 1}}},
 		{"a select that fails", "SELECT n FROM nothing", true, map[string]counts{"select": {1, 1}}},
-		{"an insert that is refused", "INSERT INTO things VALUES (1)", false, map[string]counts{"insert": {1, 1}}},
-		{"an insert that answers and is refused", "INSERT INTO things VALUES (1) RETURNING n", true, map[string]counts{"insert": {1, 1}}},
+		{"a failing insert", "INSERT INTO things VALUES (1)", false, map[string]counts{"insert": {1, 1}}},
+		{"a failing insert with rows", "INSERT INTO things VALUES (1) RETURNING n", true, map[string]counts{"insert": {1, 1}}},
 		{"no SQL", "selecting", false, map[string]counts{"other": {1, 1}}},
 	}
 	eachDialect(t, func(t *testing.T, db *SQL) {
@@ -239,13 +238,13 @@ func TestStatementsAreCountedByVerbInsideAndOutsideTransactions(t *testing.T) {
 							testkit.MetricSum(t, reg, "tandian_sql_statement_seconds", map[string]string{"verb": v}),
 							testkit.MetricSum(t, reg, "tandian_sql_errors_total", map[string]string{"verb": v}),
 						}
-						if c != (counts{}) { // they are all there, at 0
+						if c != (counts{}) { // all labels exist, at 0
 							got[v] = c
 						}
 						fails = fails || tt.want[v].Errors > 0
 					}
 					if (err != nil) != fails {
-						t.Fatalf("the statement ended with %v", err)
+						t.Fatalf("got %v", err)
 					}
 					if d := cmp.Diff(tt.want, got); d != "" {
 						t.Errorf("(-want +got)\n%s", d)
@@ -256,7 +255,7 @@ func TestStatementsAreCountedByVerbInsideAndOutsideTransactions(t *testing.T) {
 	})
 }
 
-// run gives a statement to a driver as ent does.
+// run runs a statement on a driver like ent does.
 func run(ctx context.Context, driver dialect.Driver, inTx bool, statement string, rows bool) (err error) {
 	var on dialect.ExecQuerier = driver
 	if inTx {
@@ -281,22 +280,22 @@ func run(ctx context.Context, driver dialect.Driver, inTx bool, statement string
 	return answer.Err()
 }
 
-func TestAStatementWhoseCallerWentAwayIsNoError(t *testing.T) {
+func TestCancelledStatementsAreNotCountedAsErrors(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		reg := prometheus.NewRegistry()
 		driver := db.Driver(NewSQLMetrics(reg, nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := run(ctx, driver, false, "SELECT 1", true); !errors.Is(err, context.Canceled) {
-			t.Fatalf("it ended with %v", err)
+			t.Fatalf("got %v", err)
 		}
 		if n := testkit.MetricSum(t, reg, "tandian_sql_errors_total", nil); n != 0 {
-			t.Errorf("%v errors, want 0", n)
+			t.Errorf("got %v errors, want 0", n)
 		}
 	})
 }
 
-func TestABusyPoolKeepsItsConnections(t *testing.T) {
+func TestBusyPoolKeepsItsConnections(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		for range 3 {
 			var all []*sql.Conn
@@ -314,12 +313,12 @@ func TestABusyPoolKeepsItsConnections(t *testing.T) {
 			}
 		}
 		if s := db.Stats(); s.MaxIdleClosed > 0 || s.OpenConnections != s.MaxOpenConnections {
-			t.Errorf("%d connections were closed, and %d of %d are open", s.MaxIdleClosed, s.OpenConnections, s.MaxOpenConnections)
+			t.Errorf("got %d closed and %d of %d open connections", s.MaxIdleClosed, s.OpenConnections, s.MaxOpenConnections)
 		}
 	})
 }
 
-func TestThePoolShowsItsConnections(t *testing.T) {
+func TestPoolMetricsShowMaxConnections(t *testing.T) {
 	tests := []struct {
 		name     string
 		maxConns int
@@ -360,14 +359,14 @@ func eachConfig(t *testing.T, test func(*testing.T, SQLConfig)) {
 	t.Run("postgres", func(t *testing.T) { test(t, SQLConfig{URL: testkit.Postgres(t)}) })
 }
 
-func TestAWrongDatabaseURLIsRefusedWithoutItsPassword(t *testing.T) {
+func TestDatabaseURLErrorsContainNoPassword(t *testing.T) {
 	tests := []struct{ name, url, want string }{
 		{"another scheme", "mysql://ann:hunter2@host/db", "must look like postgres://"},
-		{"a port that is none", "postgres://ann:hunter2@host:port/db", "must look like postgres://"},
+		{"an invalid port", "postgres://ann:hunter2@host:port/db", "must look like postgres://"},
 		{"a password with a percent sign", "postgres://ann:hunter2%@host/db", "must look like postgres://"},
 		{"a password with a slash", "postgres://ann:1/hunter2@host/db", "must look like postgres://"},
 		{"a password with a question mark", "postgres://ann:1?hunter2@host/db", "must look like postgres://"},
-		{"an option that is none", "postgres://ann:hunter2@host/db?sslmode=hunter2", "sslmode"},
+		{"an invalid option", "postgres://ann:hunter2@host/db?sslmode=hunter2", "sslmode"},
 		{"a password as an option", "postgres://host/db?password=hunter2&connect_timeout=soon", "connect_timeout"},
 	}
 	for _, tt := range tests {
@@ -383,8 +382,8 @@ func TestAWrongDatabaseURLIsRefusedWithoutItsPassword(t *testing.T) {
 	}
 }
 
-func TestAwaitSaysWhyItWaitsAndEndsWithItsContext(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system takes the connections, nobody answers
+func TestAwaitReportsErrorsAndEndsWithItsContext(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, but nothing answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,8 +395,7 @@ func TestAwaitSaysWhyItWaitsAndEndsWithItsContext(t *testing.T) {
 	_ = refusing.Close()
 	for name, addr := range map[string]string{"it hangs": silent.Addr().String(), "it refuses": refusing.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
-			// The driver's own time limit, because it opens connections without a
-			// look at the context.
+			// The driver's own time limit, because it dials without the context.
 			db := openSQL(t, SQLConfig{URL: "postgres://ann:hunter2@" + addr + "/db?sslmode=disable&connect_timeout=1"})
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
@@ -405,20 +403,20 @@ func TestAwaitSaysWhyItWaitsAndEndsWithItsContext(t *testing.T) {
 			begin := time.Now()
 			err := db.Await(ctx, func(err error) { reports = append(reports, err) })
 			if took := time.Since(begin); took > 4*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("took %v", took)
 			}
 			if err == nil || !strings.Contains(err.Error(), "Postgres "+addr+"/db does not answer") || len(reports) == 0 {
 				t.Fatalf("got %v after %d reports", err, len(reports))
 			}
 			for _, err := range append(reports, err) {
 				if strings.Contains(err.Error(), "hunter2") {
-					t.Errorf("the error shows the password: %v", err)
+					t.Errorf("the error contains the password: %v", err)
 				}
 			}
 		})
 	}
 	eachDialect(t, func(t *testing.T, db *SQL) {
-		if err := db.Await(t.Context(), func(err error) { t.Errorf("it waits: %v", err) }); err != nil {
+		if err := db.Await(t.Context(), func(err error) { t.Errorf("got a retry: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	})

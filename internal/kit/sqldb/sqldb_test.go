@@ -11,7 +11,6 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
 		hold(dir)
 	}
-	// A pool that could not dial tries again each second, and sees only then that
-	// it was closed.
+	// A pool that cannot dial retries once a second, and only then detects that it is closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

@@ -7,14 +7,14 @@ import (
 	"testing/fstest"
 )
 
-func TestAStatementBeginsWithItsVerb(t *testing.T) {
+func TestStatementBeginsWithItsVerb(t *testing.T) {
 	const file = "-- add: insert a job.\n--\n-- $1  topic\nINSERT INTO jobs\n  -- indented, it stays\nVALUES ($1)\n"
 	if got, want := Statement(file), "INSERT INTO jobs\n  -- indented, it stays\nVALUES ($1)\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestAStatementIsReadInItsDialect(t *testing.T) {
+func TestReadSelectsTheDialect(t *testing.T) {
 	files := fstest.MapFS{
 		"sql/add.postgres.sql": {Data: []byte("-- add\nINSERT 1")},
 		"sql/add.sqlite.sql":   {Data: []byte("-- add\nINSERT 2")},
@@ -28,9 +28,9 @@ func TestAStatementIsReadInItsDialect(t *testing.T) {
 	}
 	var text string
 	if err := Read(files, "postgres", map[string]*string{"keep": &text}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is missing: %v", err)
+		t.Errorf("missing file: got %v", err)
 	}
 	if err := Read(files, "mysql", map[string]*string{"drop": &text}); err == nil {
-		t.Error("another dialect was read")
+		t.Error("unknown dialect: got no error")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The first of two servers is dead, as a primary is whose standby was promoted.
-func TestOfSeveralHostsTheOneThatTakesWritesIsTaken(t *testing.T) {
+// The first of two servers is dead, like a primary whose standby was promoted.
+func TestConnectionsUseTheWritableHost(t *testing.T) {
 	u, err := url.Parse(testkit.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +38,6 @@ func TestOfSeveralHostsTheOneThatTakesWritesIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := strconv.ParseUint(line, 16, 32); err != nil || n == 0 {
-		t.Errorf("its timeline is %q, want one that there is", line)
+		t.Errorf("got timeline %q, want a timeline", line)
 	}
 }

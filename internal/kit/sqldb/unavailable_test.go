@@ -15,7 +15,7 @@ import (
 	"github.com/lib/pq/pqerror"
 )
 
-func TestUnavailableErrorsMayPass(t *testing.T) {
+func TestUnavailableReportsTransientErrors(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want bool

@@ -15,7 +15,7 @@ import (
 
 const head = "# A\n\n## Redis keys\n\nWords.\n\n| key | type | bound | lifetime | from |\n|---|---|---|---|---|\n"
 
-func TestRowsAreRead(t *testing.T) {
+func TestParseRows(t *testing.T) {
 	tests := []struct {
 		name, row string
 		want      Table
@@ -42,15 +42,15 @@ func TestRowsAreRead(t *testing.T) {
 			"",
 		},
 		{
-			"a stream without end", "| `bus` | stream | 1000 entries | none | x |",
+			"a stream without expiry", "| `bus` | stream | 1000 entries | none | x |",
 			Table{{"bus", "stream", redisdb.NoTTL, 1000, 16<<10 + 24, nil}},
 			"",
 		},
-		{"no end and no bound", "| `bus` | stream | some | none | x |", nil, "requires a bound"},
+		{"no expiry and no bound", "| `bus` | stream | some | none | x |", nil, "requires a bound"},
 		{"no time", "| `a` | hash | one | a while | x |", nil, "invalid lifetime"},
 		{"an unknown type", "| `a` | thing | one | 1 h | x |", nil, `unknown type "thing"`},
 		{"an unknown placeholder", "| `a:{ORDER}` | hash | one | 1 h | x |", nil, `unknown placeholder "ORDER"`},
-		{"an unknown placeholder in small letters", "| `a:{order}` | hash | one | 1 h | x |", nil, `unknown placeholder "order"`},
+		{"an unknown lower-case placeholder", "| `a:{order}` | hash | one | 1 h | x |", nil, `unknown placeholder "order"`},
 		{"too few columns", "| `a` | hash |", nil, "row has 2 columns"},
 		{"no row", "", nil, "missing rows"},
 	}
@@ -72,14 +72,14 @@ func TestRowsAreRead(t *testing.T) {
 		})
 	}
 	if _, err := Parse("# A\n"); err == nil {
-		t.Error("a page without the section is read")
+		t.Error("a page without the section: got no error")
 	}
 }
 
-func TestTheTableOfArchitectureIsRead(t *testing.T) {
+func TestReadFindsTheRowsOfArchitecture(t *testing.T) {
 	table := Read(t)
 	if len(table) < 12 {
-		t.Errorf("it has %d rows", len(table))
+		t.Errorf("got %d rows", len(table))
 	}
 	s, p := strings.Repeat("s", 43), strings.Repeat("p", 22)
 	for key, template := range map[string]string{
@@ -101,12 +101,12 @@ func TestTheTableOfArchitectureIsRead(t *testing.T) {
 		"td:code-limit:{" + p + "}:pause:more": "",
 	} {
 		if row, ok := table.Row("td", key); row.Template != template || ok != (template != "") {
-			t.Errorf("%s belongs to %q, want %q", key, row.Template, template)
+			t.Errorf("%s: got row %q, want %q", key, row.Template, template)
 		}
 	}
 }
 
-func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
+func TestWrongReportsViolations(t *testing.T) {
 	table, err := Parse(head + "| `text:{k}` | string | 1 KB | 1 min | x |\n| `list:{k}` | list | 3 members | 1 min | x |\n| `bus` | stream | 10 entries | none | x |\n")
 	if err != nil {
 		t.Fatal(err)
@@ -114,16 +114,16 @@ func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
 	tests := []struct {
 		name string
 		key  redisdb.Key
-		want string // "" is right
+		want string // "" is valid
 	}{
-		{"all is well", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1048, TTL: time.Minute}, ""},
-		{"no end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: redisdb.NoTTL}, ""},
-		{"an end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: time.Hour}, ""},
+		{"valid", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1048, TTL: time.Minute}, ""},
+		{"allowed no expiry", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: redisdb.NoTTL}, ""},
+		{"an expiry that is not required", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: time.Hour}, ""},
 		{"unknown", redisdb.Key{Name: "td:other", Type: "string", TTL: time.Second}, "missing in the table"},
 		{"another prefix", redisdb.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "missing in the table"},
 		{"another type", redisdb.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "got type hash"},
-		{"no end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "it does not expire"},
-		{"a late end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "got TTL 1m0.001s"},
+		{"no expiry", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "it does not expire"},
+		{"a late expiry", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "got TTL 1m0.001s"},
 		{"a long string", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "got 1049 bytes"},
 		{"a long list", redisdb.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "got 4 members"},
 		{"a long stream", redisdb.Key{Name: "td:bus", Type: "stream", Members: 11, TTL: redisdb.NoTTL}, "got 11 members"},
@@ -137,8 +137,8 @@ func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
 	}
 }
 
-// The check itself, on a Redis with one key of each kind of wrong.
-func TestAScanNamesEachKeyThatBreaksARule(t *testing.T) {
+// The check itself, on a Redis with one key per violation.
+func TestScanReportsEveryViolation(t *testing.T) {
 	rdb, err := redisdb.OpenRedis(redisdb.RedisConfig{URL: testkit.Redis(t), Role: "state", Timeout: Patience}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
@@ -167,10 +167,10 @@ func TestAScanNamesEachKeyThatBreaksARule(t *testing.T) {
 		"{2}: it does not expire", "{3}: got 16409 bytes", "{4}: got TTL 2", "td:unknown-key: missing in the table", "stray: missing in the table",
 	} {
 		if !strings.Contains(all, want) {
-			t.Errorf("no line says %q:\n%s", want, all)
+			t.Errorf("missing line %q:\n%s", want, all)
 		}
 	}
 	if len(wrong) != 5 {
-		t.Errorf("%d lines, want 5:\n%s", len(wrong), all)
+		t.Errorf("got %d lines, want 5:\n%s", len(wrong), all)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-func TestAPostgresOfOnesOwnIsDurableAndLeavesNothing(t *testing.T) {
+func TestStartPostgresIsDurableAndRemovesItsData(t *testing.T) {
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL: run `make test`")
 	}
-	temp, err := os.MkdirTemp("/tmp", "tandian-measure") //nolint:usetesting // another user has to find the way into it
+	temp, err := os.MkdirTemp("/tmp", "tandian-measure") //nolint:usetesting // another user must read it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestAPostgresOfOnesOwnIsDurableAndLeavesNothing(t *testing.T) {
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		var value string
 		if err := db.QueryRowContext(t.Context(), "SELECT current_setting($1)", setting).Scan(&value); err != nil || value != "on" {
-			t.Errorf("%s is %q, %v", setting, value, err)
+			t.Errorf("%s: got %q, %v", setting, value, err)
 		}
 	}
 	_ = db.Close()
 	s.Stop()
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("got files left: %v, %v", left, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// isProcess is set for a process that a test started.
+// isProcess is set in a process started by a test.
 const isProcess = "TANDIAN_TEST_SUBPROCESS"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func start(t *testing.T) *Process[string, string] {
 	return p
 }
 
-func TestAProcessAnswersQuestionsOutOfOrder(t *testing.T) {
+func TestProcessAnswersOutOfOrder(t *testing.T) {
 	p := start(t)
 	never := p.Ask("nobody")
 	for _, name := range []string{"Ann", "Ben"} {
@@ -56,11 +56,11 @@ func TestAProcessAnswersQuestionsOutOfOrder(t *testing.T) {
 	}
 	p.Kill()
 	if got, ok := <-never; ok {
-		t.Errorf("it answered %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
-func TestAProcessThatDiedSaysSo(t *testing.T) {
+func TestDeadProcessReturnsErrDied(t *testing.T) {
 	p := start(t)
 	p.Kill()
 	if _, err := p.Call(t.Context(), "Ann"); !errors.Is(err, ErrDied) {
@@ -68,7 +68,7 @@ func TestAProcessThatDiedSaysSo(t *testing.T) {
 	}
 }
 
-func TestACallOfAProcessEndsWithItsContext(t *testing.T) {
+func TestProcessCallEndsWithItsContext(t *testing.T) {
 	p := start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()

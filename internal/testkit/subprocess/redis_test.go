@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestARedisKeepsOverARestartWhatItWasToldToKeep(t *testing.T) {
+func TestRestartKeepsPersistentData(t *testing.T) {
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs redis-server: run `make test`")
 	}
@@ -35,19 +35,19 @@ func TestARedisKeepsOverARestartWhatItWasToldToKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < 100*time.Millisecond {
-			t.Errorf("it was down for less than %v", took)
+			t.Errorf("got down for less than %v", took)
 		}
 		_ = rdb.Close()
 		if rdb, err = OpenPatient(s.URL); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := rdb.Exists(t.Context(), "kept").Result(); err != nil || n != tt.want {
-			t.Errorf("with %q, %d keys are there afterwards, %v; want %d", tt.options, n, err, tt.want)
+			t.Errorf("options %q: got %d keys, %v, want %d", tt.options, n, err, tt.want)
 		}
 		_ = rdb.Close()
 		s.Stop()
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("got files left: %v, %v", left, err)
 	}
 }
