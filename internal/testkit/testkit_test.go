@@ -253,8 +253,8 @@ func TestPostgresFromMigratesOnce(t *testing.T) {
 				}
 			})
 			tb.cleanup()
-			if got != "passed" || tb.said != "" {
-				t.Errorf("%s %s", got, tb.said)
+			if got != "passed" || tb.outcome != "" {
+				t.Errorf("%s %s", got, tb.outcome)
 			}
 		})
 	}
@@ -316,7 +316,7 @@ type spy struct {
 	testing.TB // other methods panic
 
 	ctx      context.Context
-	said     string // "skipped: …", "failed: …", or "" until then
+	outcome  string // "skipped: …", "failed: …", or "" until then
 	cleanups []func()
 }
 
@@ -328,11 +328,11 @@ func (s *spy) Fatal(args ...any)        { s.end("failed: " + fmt.Sprint(args...)
 func (s *spy) Fatalf(f string, a ...any) {
 	s.end("failed: " + fmt.Sprintf(f, a...))
 }
-func (s *spy) Errorf(f string, a ...any) { s.said = "failed: " + fmt.Sprintf(f, a...) }
+func (s *spy) Errorf(f string, a ...any) { s.outcome = "failed: " + fmt.Sprintf(f, a...) }
 func (s *spy) Skipf(f string, a ...any)  { s.end("skipped: " + fmt.Sprintf(f, a...)) }
 
-func (s *spy) end(said string) {
-	s.said = said
+func (s *spy) end(outcome string) {
+	s.outcome = outcome
 	runtime.Goexit()
 }
 
@@ -359,8 +359,8 @@ func watch(tb testing.TB, f func(testing.TB)) string {
 		f(s)
 	}()
 	<-done
-	if s.said == "" {
+	if s.outcome == "" {
 		return "passed"
 	}
-	return s.said
+	return s.outcome
 }

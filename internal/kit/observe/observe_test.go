@@ -67,7 +67,7 @@ func (s *site) get(target, id string) *httptest.ResponseRecorder {
 func TestInvalidRequestIDsAreReplaced(t *testing.T) {
 	tests := []struct {
 		name, id string
-		kept     bool
+		valid    bool
 	}{
 		{"a UUID", "3f2b8c1e-7a56-4e0b-9d55-0c1c2b3a4d5e", true},
 		{"8 letters", "abcdEFGH", true},
@@ -82,16 +82,16 @@ func TestInvalidRequestIDsAreReplaced(t *testing.T) {
 		{"a letter beyond ASCII", "abcdefghé", false},
 		{"a zero byte", "abcdefgh\x00", false},
 	}
-	ours := regexp.MustCompile(`^[A-Z2-7]{26}$`)
+	generated := regexp.MustCompile(`^[A-Z2-7]{26}$`)
 	replacements := map[string]bool{}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite()
 			got := s.get("/ok/1", tt.id).Header().Get("X-Request-Id")
 			switch {
-			case tt.kept && got != tt.id:
+			case tt.valid && got != tt.id:
 				t.Errorf("got id %q", got)
-			case !tt.kept && (!ours.MatchString(got) || replacements[got]):
+			case !tt.valid && (!generated.MatchString(got) || replacements[got]):
 				t.Errorf("got id %q, want a new one", got)
 			}
 			replacements[got] = true
@@ -111,9 +111,9 @@ func TestCopyRequestIDKeepsOnlyTheID(t *testing.T) {
 		t.Errorf("without a request: got %v", got)
 	}
 	handler := HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		kept := CopyRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
-		if id := RequestID(kept); id != "honest-id" || kept.Value(key{}) != nil {
-			t.Errorf("got id %q and value %v", id, kept.Value(key{}))
+		copied := CopyRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
+		if id := RequestID(copied); id != "honest-id" || copied.Value(key{}) != nil {
+			t.Errorf("got id %q and value %v", id, copied.Value(key{}))
 		}
 	}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -128,8 +128,8 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 // answers is a collector without a network. Each answer is for one request, the last one for all
 // further requests.
 type answers struct {
-	list  []answer
-	asked int
+	list     []answer
+	requests int
 }
 
 type answer struct {
@@ -143,8 +143,8 @@ type answer struct {
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	a.asked++
-	is := a.list[min(a.asked, len(a.list))-1]
+	a.requests++
+	is := a.list[min(a.requests, len(a.list))-1]
 	if is.hangs {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
@@ -203,8 +203,8 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want an error with %q", err, tt.err)
 				}
-				if took := time.Since(begin); a.asked != tt.requests || took < tt.low || took > tt.top {
-					t.Errorf("got %d requests in %v, want %d in %v to %v", a.asked, took, tt.requests, tt.low, tt.top)
+				if took := time.Since(begin); a.requests != tt.requests || took < tt.low || took > tt.top {
+					t.Errorf("got %d requests in %v, want %d in %v to %v", a.requests, took, tt.requests, tt.low, tt.top)
 				}
 			})
 		})

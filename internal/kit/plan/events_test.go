@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tell starts a subscription and returns its responses to the values.
-func (w *world) tell(t *testing.T, query string, values ...any) (answers []string) {
+// events starts a subscription and returns its responses to the values.
+func (w *world) events(t *testing.T, query string, values ...any) (answers []string) {
 	t.Helper()
 	doc := w.parse(t, query)
 	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0]})
 	respond := w.Exec(ctx)
 	for _, v := range values {
-		w.told = v
+		w.event = v
 		res := respond(ctx)
 		if res == nil {
 			answers = append(answers, "nothing")
@@ -46,7 +46,7 @@ func TestEventResponses(t *testing.T) {
 			w := newWorld(town)
 			for range 2 {
 				w.taken = 0
-				if d := cmp.Diff(tt.want, w.tell(t, tt.query, tt.values...)); d != "" {
+				if d := cmp.Diff(tt.want, w.events(t, tt.query, tt.values...)); d != "" {
 					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
 				}
 				if w.taken != len(tt.values) {
@@ -64,27 +64,27 @@ func TestEventResponses(t *testing.T) {
 func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 	for _, tt := range []struct {
 		name, query string
-		told        any
+		event       any
 		fails       bool
 		wrong       error
 	}{
 		{name: "no event", query: `subscription { happened { ... on Went { at } } }`},
-		{name: "a field in no table", query: `subscription { other }`, told: 5},
-		{name: "a type in no table", query: `subscription { happened { __typename } }`, told: 5},
-		{name: "nil", query: `subscription { born { name } }`, told: (*person)(nil)},
-		{name: "a directive of the field", query: `subscription { happened @told { __typename } }`, told: &went{}},
-		{name: "a directive below", query: `subscription { happened { ... on Went { at @skip(if: false) } } }`, told: &went{}},
-		{name: "a directive of the operation", query: `subscription @told { happened { __typename } }`, told: &went{}},
-		{name: "a nested field in no table", query: `subscription { happened { ... on Came { who { secret } } } }`, told: &came{1, &person{}}},
-		{name: "a null non-null object", query: `subscription { happened { ... on Came { who { name } } } }`, told: &came{}, fails: true},
-		{name: "a loaded field of a null object", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{}, fails: true},
-		{name: "a loader error", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{1, &person{}}, fails: true, wrong: errors.New("unavailable")},
+		{name: "a field in no table", query: `subscription { other }`, event: 5},
+		{name: "a type in no table", query: `subscription { happened { __typename } }`, event: 5},
+		{name: "nil", query: `subscription { born { name } }`, event: (*person)(nil)},
+		{name: "a directive of the field", query: `subscription { happened @told { __typename } }`, event: &went{}},
+		{name: "a directive below", query: `subscription { happened { ... on Went { at @skip(if: false) } } }`, event: &went{}},
+		{name: "a directive of the operation", query: `subscription @told { happened { __typename } }`, event: &went{}},
+		{name: "a nested field in no table", query: `subscription { happened { ... on Came { who { secret } } } }`, event: &came{1, &person{}}},
+		{name: "a null non-null object", query: `subscription { happened { ... on Came { who { name } } } }`, event: &came{}, fails: true},
+		{name: "a loaded field of a null object", query: `subscription { happened { ... on Came { who { luck } } } }`, event: &came{}, fails: true},
+		{name: "a loader error", query: `subscription { happened { ... on Came { who { luck } } } }`, event: &came{1, &person{}}, fails: true, wrong: errors.New("unavailable")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			town := newTown()
 			town.wrong = func(string, int) error { return tt.wrong }
 			w := newWorld(town)
-			if got := w.tell(t, tt.query, tt.told); got[0] != byGqlgen {
+			if got := w.events(t, tt.query, tt.event); got[0] != byGqlgen {
 				t.Errorf("%s: %s", tt.query, got)
 			}
 			if w.taken > 0 {
@@ -97,7 +97,7 @@ func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 	}
 	w := newWorld(newTown())
 	w.o.NextEvent = nil
-	if got := w.tell(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
+	if got := w.events(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
 		t.Errorf("without NextEvent: got %s", got)
 	}
 }

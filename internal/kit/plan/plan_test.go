@@ -276,14 +276,14 @@ type world struct {
 	mu     sync.Mutex
 	failed []error
 	roots  []string
-	told   any // next value of a subscription
+	event  any // next value of a subscription
 	taken  int
 }
 
 func newWorld(town *town) *world {
 	w := &world{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
 	w.Schema = New(gqlgen{parsed: w.parsed}, town.tables(), Options{
-		NextEvent: func(context.Context) (any, func(), bool) { return w.told, func() { w.taken++ }, w.told != nil },
+		NextEvent: func(context.Context) (any, func(), bool) { return w.event, func() { w.taken++ }, w.event != nil },
 		OnError: func(_ context.Context, err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -536,18 +536,18 @@ func panicking(name string) func(string, int) error {
 
 func TestLoadersRunOncePerPosition(t *testing.T) {
 	var mu sync.Mutex
-	var asked []string
+	var calls []string
 	town := newTown()
 	town.wrong = func(field string, n int) error {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, fmt.Sprint(field, " of ", n))
+		calls = append(calls, fmt.Sprint(field, " of ", n))
 		return nil
 	}
 	newWorld(town).ask(t, `{ people(first: 4) { luck again: luck more fate friend { luck } friends(first: 2) { luck } } }`, nil)
-	slices.Sort(asked)
+	slices.Sort(calls)
 	want := []string{"friend of 4", "friends of 4", "luck of 3", "luck of 4", "luck of 4", "luck of 5", "people of 1"} // more and fate share one
-	if d := cmp.Diff(want, asked); d != "" {
+	if d := cmp.Diff(want, calls); d != "" {
 		t.Errorf("loads (-want +got)\n%s", d)
 	}
 }
@@ -648,14 +648,14 @@ func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
 		w.plans.Range(func(any, any) bool { n++; return true })
 		return n
 	}
-	kept := w.parse(t, `{ first { name } }`)
-	w.run(t, kept, nil)
+	doc := w.parse(t, `{ first { name } }`)
+	w.run(t, doc, nil)
 	for i := range 20 {
 		w.ask(t, fmt.Sprintf(`query Q%d($n: Int! = 1) { people(first: $n) { name friends { name } } }`, i), nil)
 		w.ask(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // there is no plan for it
 	}
 	for i := range 3 {
-		w.run(t, kept, nil)
+		w.run(t, doc, nil)
 		if n := plans(); i == 0 && n < 2 {
 			t.Fatalf("got %d plans, want at least 2", n)
 		}
@@ -664,7 +664,7 @@ func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
 		runtime.GC()
 		return plans() == 1
 	})
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(doc)
 	testkit.Eventually(t, 10*time.Second, func() bool {
 		runtime.GC()
 		return plans() == 0

@@ -108,11 +108,11 @@ func TestConcurrentCallersShareAPipeline(t *testing.T) {
 
 // go-redis applies a client's hooks to its connections too.
 func TestCommandsOfAConnectionStayOnIt(t *testing.T) {
-	var told atomic.Int64
+	var connects atomic.Int64
 	client, line := openPipelined(t, func(cfg *RedisConfig) {
 		cfg.PoolSize, cfg.PoolTimeout = 20, 5*time.Second
 		cfg.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
-			told.Add(1)
+			connects.Add(1)
 			return conn.ClientSetName(ctx, "mine").Err()
 		}
 	})
@@ -142,7 +142,7 @@ func TestCommandsOfAConnectionStayOnIt(t *testing.T) {
 	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() == before+maxPipelines+1 })
 	line.hold.Unlock()
 	others.Wait()
-	if told.Load() == 0 {
+	if connects.Load() == 0 {
 		t.Error("got no call of OnConnect")
 	}
 }

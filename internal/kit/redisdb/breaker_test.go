@@ -538,7 +538,7 @@ func pause(t *testing.T, client *redis.Client) (resume func()) {
 func TestBreakerOnRealRedis(t *testing.T) {
 	tests := []struct {
 		name string
-		away func(t *testing.T, url string, other *redis.Client) (back func())
+		stop func(t *testing.T, url string, other *redis.Client) (back func())
 	}{
 		{"hang", func(t *testing.T, _ string, other *redis.Client) func() { return pause(t, other) }},
 		{"refuse", func(t *testing.T, url string, other *redis.Client) func() {
@@ -569,7 +569,7 @@ func TestBreakerOnRealRedis(t *testing.T) {
 			if err := errors.Join(client.Set(t.Context(), "k", "v", 0).Err(), other.Ping(t.Context()).Err()); err != nil {
 				t.Fatal(err)
 			}
-			back := tt.away(t, url, other)
+			back := tt.stop(t, url, other)
 			stop := get(t.Context(), client, 5*time.Millisecond)
 			testkit.Eventually(t, 10*time.Second, func() bool {
 				return testkit.MetricSum(t, reg, "tandian_redis_breaker_open", labels) == 1

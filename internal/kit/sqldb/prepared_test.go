@@ -15,9 +15,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// kept returns the prepared statements of the pool's connection by text. The pool must have one
+// stmtsOf returns the prepared statements of the pool's connection by text. The pool must have one
 // connection.
-func kept(t *testing.T, db *SQL) map[string]rawStmt {
+func stmtsOf(t *testing.T, db *SQL) map[string]rawStmt {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
 	if err != nil {
@@ -54,7 +54,7 @@ func TestStatementsArePreparedOncePerConnection(t *testing.T) {
 		if _, err := numbers(Prepared(t.Context()), db, statement, 1); err != nil {
 			t.Fatal(err)
 		}
-		first := kept(t, db)[statement]
+		first := stmtsOf(t, db)[statement]
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
@@ -68,7 +68,7 @@ func TestStatementsArePreparedOncePerConnection(t *testing.T) {
 		if _, err := numbers(t.Context(), db, "SELECT n FROM things"); err != nil {
 			t.Error(err)
 		}
-		if now := kept(t, db); len(now) != 1 || first == nil || now[statement] != first {
+		if now := stmtsOf(t, db); len(now) != 1 || first == nil || now[statement] != first {
 			t.Errorf("got %d statements, want the first one only", len(now))
 		}
 	})
@@ -83,7 +83,7 @@ func TestPreparedStatementsAreBounded(t *testing.T) {
 				t.Fatalf("%v, %v", got, err)
 			}
 		}
-		if n := len(kept(t, db)); n != maxPrepared {
+		if n := len(stmtsOf(t, db)); n != maxPrepared {
 			t.Errorf("got %d prepared statements, want %d", n, maxPrepared)
 		}
 	})
@@ -115,7 +115,7 @@ func TestPreparedStatementsSurviveReconnects(t *testing.T) {
 			t.Fatalf("round %d: %v, %v", i, got, err)
 		}
 	}
-	if n := len(kept(t, db)); n != 1 {
+	if n := len(stmtsOf(t, db)); n != 1 {
 		t.Errorf("got %d prepared statements, want 1", n)
 	}
 }
@@ -123,8 +123,8 @@ func TestPreparedStatementsSurviveReconnects(t *testing.T) {
 func TestOutdatedStatementsArePreparedAgain(t *testing.T) {
 	const statement = "SELECT n FROM things WHERE n = $1"
 	for name, spoil := range map[string]string{
-		"a migration changed its columns":  "ALTER TABLE things ALTER n TYPE bigint",
-		"the server was told to forget it": "DEALLOCATE ALL",
+		"a migration changed its columns": "ALTER TABLE things ALTER n TYPE bigint",
+		"deallocated by the server":       "DEALLOCATE ALL",
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
@@ -138,7 +138,7 @@ func TestOutdatedStatementsArePreparedAgain(t *testing.T) {
 					mustExec(t, db, spoil)
 				}
 			}
-			if kept(t, db)[statement] == nil {
+			if stmtsOf(t, db)[statement] == nil {
 				t.Error("got no prepared statement")
 			}
 		})
@@ -161,7 +161,7 @@ func TestOutdatedStatementAbortsItsTransaction(t *testing.T) {
 		}
 		return errors.Join(err, tx.Rollback())
 	}
-	if err := inTx(); err != nil || kept(t, db)[statement] == nil {
+	if err := inTx(); err != nil || stmtsOf(t, db)[statement] == nil {
 		t.Fatalf("got %v, or no prepared statement", err)
 	}
 	mustExec(t, db, "ALTER TABLE things ALTER n TYPE bigint")
@@ -195,7 +195,7 @@ func TestPreparedStatementsChangeRows(t *testing.T) {
 			}
 		}
 		got, err := numbers(t.Context(), db, "SELECT n FROM things WHERE name = $1 ORDER BY n", "tea")
-		if err != nil || !slices.Equal(got, []int64{0, 1, 2}) || kept(t, db)[statement] == nil {
+		if err != nil || !slices.Equal(got, []int64{0, 1, 2}) || stmtsOf(t, db)[statement] == nil {
 			t.Errorf("got %v, %v, or no prepared statement", got, err)
 		}
 	})
@@ -216,9 +216,9 @@ func TestPreparedStatementEndsWithItsContext(t *testing.T) {
 			t.Fatalf("next statement: %v, %v", got, err)
 		}
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := numbers(Prepared(gone), db, statement, 0); !errors.Is(err, context.Canceled) {
+	if _, err := numbers(Prepared(cancelled), db, statement, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled caller: got %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestIDQueryReturnsTheRowsOfItsIDs(t *testing.T) {
 				t.Errorf("ids %v: got %v (%v), want %v", tt.ids, got, err, tt.want)
 			}
 		}
-		if n := len(kept(t, db)); n != 2 {
+		if n := len(stmtsOf(t, db)); n != 2 {
 			t.Errorf("got %d prepared statements, want 2: for one and for many", n)
 		}
 	})

@@ -193,7 +193,7 @@ func TestPoolersBehindOneOfSeveralHostsAreRefused(t *testing.T) {
 	direct := testkit.Postgres(t)
 	session := testkit.PgBouncer(t, direct, "pool_mode = session")
 	transaction := testkit.PgBouncer(t, direct, "pool_mode = transaction")
-	nobody := strings.Replace(direct, hostOf(t, direct), "127.0.0.1:"+testkit.FreePort(t), 1)
+	unavailable := strings.Replace(direct, hostOf(t, direct), "127.0.0.1:"+testkit.FreePort(t), 1)
 	for _, tt := range []struct {
 		name  string
 		hosts []string
@@ -202,7 +202,7 @@ func TestPoolersBehindOneOfSeveralHostsAreRefused(t *testing.T) {
 		{"the second", []string{direct, transaction}, true},
 		{"the first", []string{transaction, session}, true},
 		{"none", []string{direct, session}, false},
-		{"one unavailable", []string{nobody, session}, false},
+		{"one unavailable", []string{unavailable, session}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := openSQL(t, SQLConfig{URL: severalHosts(t, tt.hosts...)})

@@ -19,10 +19,10 @@ func TestConnectionsUseTheWritableHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, gone, _ := net.SplitHostPort(dead.Addr().String())
+	_, deadPort, _ := net.SplitHostPort(dead.Addr().String())
 	_ = dead.Close()
 	q, host := u.Query(), u.Hostname()
-	q.Set("port", gone+","+u.Port())
+	q.Set("port", deadPort+","+u.Port())
 	q.Set("target_session_attrs", "read-write")
 	u.Host, u.RawQuery = host+","+host, q.Encode()
 	if err := CheckDatabaseURL(u.String()); err != nil {
