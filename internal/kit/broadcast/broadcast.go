@@ -109,7 +109,7 @@ func NextValue(ctx context.Context) (v any, take func(), ok bool) {
 	return v, h.take, true
 }
 
-// Personal reports whether [MarkPersonal] was called since the last call.
+// Personal reports whether [MarkPersonal] was called since the last call of Personal.
 func (h *Handoff) Personal() bool { return h.personal.Swap(false) }
 
 // LastEventID returns the cursor of the last event that a client received of an

@@ -60,8 +60,8 @@ func wrap(doing string, err error) error {
 }
 
 // deliver retries each delivery until it succeeds. It returns an error when ctx ended, or
-// when one has failed for so long that another process should try. The deliveries so far
-// are then repeated.
+// when one has failed for so long that another process should try. All deliveries of the
+// transaction are then repeated.
 func (r *Reader) deliver(ctx context.Context, list []delivery) error {
 	begun, pause := time.Now(), firstRetry
 	for len(list) > 0 {
@@ -98,7 +98,7 @@ func call(ctx context.Context, n delivery) error {
 	return nil
 }
 
-// reportGap reports once that changes may have been missed.
+// reportGap reports, without a retry, that changes may have been missed.
 func (r *Reader) reportGap(ctx context.Context) error {
 	return call(ctx, delivery{send: r.callOnGap, done: r.metrics.missed.Inc})
 }

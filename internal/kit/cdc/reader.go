@@ -2,9 +2,9 @@
 // tables, by any program.
 //
 // A [Reader] reads the write-ahead log by logical decoding (the plugin pgoutput, which
-// comes with Postgres) through a replication slot, which stores the position. It is to
-// Postgres what Canal is to MySQL: the writers do not know of it. It reports the keys of
-// changed rows, not their values: a large value that did not change is not in the log.
+// comes with Postgres) through a replication slot, which stores the position. Like Canal
+// for MySQL, it needs no cooperation of the writers. It reports the keys of changed rows,
+// not their values: a large value that did not change is not in the log.
 //
 // Each change is delivered at least once. The position is acknowledged only after all
 // callbacks have succeeded. Unacknowledged changes are delivered again, in this process
@@ -70,8 +70,8 @@ type Table struct {
 	// is retried until it succeeds, and may be called again after that, so it must be
 	// idempotent. It has five seconds.
 	OnChange func(ctx context.Context, keys []string) error
-	// OnTruncate reports that every row may have changed: after TRUNCATE, or more than 10
-	// 000 keys in one transaction. It is called like OnChange. If it is nil,
+	// OnTruncate reports that every row may have changed: after TRUNCATE, or with more
+	// than 10 000 keys in one transaction. It is called like OnChange. If it is nil,
 	// Options.OnGap is called instead.
 	OnTruncate func(ctx context.Context) error
 }
@@ -226,8 +226,8 @@ var errUndelivered = errors.New("deliver changes: too many failures")
 const maxPause = 5 * time.Second
 
 // Run reads until ctx ends, and reconnects after failures. Any number of processes may
-// run; one of them reads, and the others wait until its slot is free. Run returns nil. It
-// also returns if an operator must grant a right first, and logs the reason.
+// run; one of them reads, and the others wait until its slot is free. Run returns nil. If
+// only an operator can fix a problem, such as a missing right, it logs it and returns.
 func (r *Reader) Run(ctx context.Context) error {
 	pause := r.intervals.retry
 	for ctx.Err() == nil {

@@ -113,7 +113,7 @@ func (s *stream) receive(ctx context.Context) ([]byte, error) {
 	return nil, fmt.Errorf("read log: unexpected message %T", message)
 }
 
-// handle handles a message: of the protocol, or of pgoutput in its envelope.
+// handle processes a message of the protocol, or one of pgoutput in its envelope.
 func (s *stream) handle(ctx context.Context, data []byte) error {
 	if len(data) == 0 {
 		return nil

@@ -69,7 +69,7 @@ func (rel *relation) readKey(data []byte) (key, rest []byte, err error) {
 	return key, data, nil
 }
 
-// A transaction holds the changes of a transaction. The zero value has no changes.
+// A transaction holds the changes of one database transaction. The zero value has none.
 type transaction struct {
 	id      uint32
 	outbox  bool     // its jobs report its changes

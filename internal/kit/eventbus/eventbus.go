@@ -53,8 +53,8 @@ type Bus interface {
 	Run(ctx context.Context) error
 }
 
-// An Observer observes how well this process follows a bus. Its methods are called from
-// the goroutine that calls the handlers.
+// An Observer receives the gaps and the progress of this process on a bus. Its methods
+// are called from the goroutine that calls the handlers.
 type Observer interface {
 	// Reset reports that messages before this point may be missing: at the beginning and
 	// after each gap. Before it returns, it must drop all data that depends on complete

@@ -13,7 +13,7 @@ type metrics struct {
 	gaps      *prometheus.CounterVec
 	errors    *prometheus.CounterVec
 	start     time.Time
-	synced    *atomic.Int64 // after born
+	synced    *atomic.Int64 // nanoseconds after start
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {

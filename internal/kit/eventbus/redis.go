@@ -146,7 +146,7 @@ func (s *Redis) label(topic string) string {
 // are reset with [GapSuspect]; until then Synced is not called.
 func (s *Redis) MarkSuspect() { s.suspect.Store(true) }
 
-// Run follows the stream until ctx ends. It begins at the end: the first Reset covers
+// Run follows the stream from its current end until ctx ends: the first Reset covers
 // earlier messages. It returns an error at once if the client is of an unsupported type,
 // or if another Run is active.
 func (s *Redis) Run(ctx context.Context) error {

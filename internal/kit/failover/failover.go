@@ -22,13 +22,13 @@ import (
 )
 
 // ErrNoIncarnation means that a Redis server does not report its run id and replication
-// id: one inside the process, or behind a proxy.
+// id, for example because it is embedded or behind a proxy.
 var ErrNoIncarnation = errors.New("read incarnation of Redis: no run id and replication id")
 
 // Loss describes the possible data loss of a Redis.
 type Loss struct {
-	// Known means that the data is at most Age behind the lost writes. If it is false,
-	// the age is unknown.
+	// Known means that all lost writes are at most Age old. If it is false, their age is
+	// unknown.
 	Known bool
 	Age   time.Duration
 }
@@ -48,11 +48,11 @@ type DetectorOptions struct {
 //
 // An incarnation is the run id and the replication id of a server, or of all masters of a
 // cluster. A mark in Redis stores the incarnation for which the processes have recovered,
-// and the time of its last confirmation. Any process renews it once a second. The mark
-// comes back with the data, whatever their source, so the data tell their own age, also
-// to a new process: all writes before the renewal are there. The age is measured from the
-// clock of the old server to that of the new one. A second is added for their difference;
-// if clocks differ by more, the reported age may be too small by the rest.
+// and the time of its last confirmation. Any process renews it once a second. Restored
+// data contains its mark: all writes before that renewal are there. So any process, even
+// a new one, can read the age of the data. It is measured from the clock of the old
+// server to that of the new one. A second is added for their difference; if clocks differ
+// by more, the reported age may be too small by the rest.
 //
 // A cluster has one mark, on one of its masters. Data of other masters may be older, so
 // losses of a cluster are never Known. If a single master is emptied by hand, this is
@@ -66,7 +66,7 @@ type Detector struct {
 	log      *slog.Logger
 
 	start     time.Time
-	recovered atomic.Int64 // nanoseconds after zero; see RecoveredSince
+	recovered atomic.Int64 // nanoseconds after start; see RecoveredSince
 
 	losses   *prometheus.CounterVec
 	errors   *prometheus.CounterVec

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Lease is a lock that is held, until its release. It is safe for concurrent use.
+// Lease is one hold of a lock. It is safe for concurrent use.
 type Lease struct {
 	hold   *heldLock
 	ctx    context.Context //nolint:containedctx // the purpose of a lease
@@ -36,9 +36,9 @@ func (h *Lease) Until() time.Time {
 	return h.hold.until
 }
 
-// Release releases the lock with its last lease, also after the end of ctx. It returns
-// [ErrLost] or [ErrMaxHold] if the lock ended before. After another error the lock is
-// released in the background, or expires. A second call returns the same, or retries.
+// Release ends the lease, and releases the lock with its last lease, even if ctx has
+// ended. It returns [ErrLost] or [ErrMaxHold] if the lock ended before. After another
+// error the lock is released in the background, or expires; a second call retries.
 func (h *Lease) Release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +61,7 @@ func (h *Lease) Release(ctx context.Context) error {
 	return h.result
 }
 
-// errUnreleased marks a result that a second call may improve.
+// errUnreleased marks a failed release, which a second call retries.
 var errUnreleased = errors.New("release lock")
 
 // heldLock is a held lock with one or more leases.
@@ -136,7 +136,7 @@ func (h *heldLock) last() time.Time {
 	return at
 }
 
-// expire stops the work when its time is over, and expires the lock at its end.
+// expire ends the work when its time is over, and later expires the grant.
 func (h *heldLock) expire() {
 	h.mu.Lock()
 	now := time.Now()
@@ -170,7 +170,7 @@ func (h *heldLock) lose(why error) {
 	h.l.o.Log.WarnContext(h.ctx, "lock ended before its release", "lock", h.name, "err", why)
 }
 
-// extend renews the lock, and retries soon if the store does not answer.
+// extend renews the lock. If the store does not answer, it retries after TTL/12.
 func (h *heldLock) extend() {
 	h.mu.Lock()
 	last, ended := h.last(), h.ended

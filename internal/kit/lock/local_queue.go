@@ -75,8 +75,8 @@ func (l *Locker) try(ctx context.Context, r Request) (Grant, error) {
 	return g, err
 }
 
-// await calls the store in the background. The caller leaves when ctx ends. A lock that
-// is granted later is released.
+// await calls the store in the background and returns when ctx ends. A lock that is
+// granted later is released.
 func (l *Locker) await(ctx context.Context, r Request, take func(context.Context, Request) (Grant, error)) (Grant, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

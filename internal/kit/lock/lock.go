@@ -188,7 +188,7 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 	return f(lease.Context(), lease) //nolint:contextcheck // a child of ctx
 }
 
-// Close ends all waits and gives no more locks. It returns when the background work has
+// Close ends all waits and grants no more locks. It returns when the background work has
 // ended or ctx ends. Locks that are still held are not renewed any more.
 func (l *Locker) Close(ctx context.Context) error {
 	l.end(ErrClosed)

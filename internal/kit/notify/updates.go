@@ -34,7 +34,7 @@ const (
 // arrives.
 //
 // A failed or panicking read is counted, logged at most every ten seconds, and retried
-// with growing pauses. The error is [ErrFull].
+// with growing pauses. The only error that Updates returns is [ErrFull].
 func Updates[T any](ctx context.Context, h *Hub, key string, o UpdateOptions[T]) (<-chan T, error) {
 	w, err := h.Watch(key)
 	if err != nil {

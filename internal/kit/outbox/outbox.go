@@ -9,17 +9,17 @@
 //
 // For a head start of 1.1 s after its insert, a job belongs to its writer. Usually the
 // change is visible everywhere within 50 ms, and the job never becomes due. A due job is
-// claimed: an UPDATE moves its due time to the end of a lease. The lease is twice as long
-// as a handler may take, so a process that dies loses nothing. All jobs of a claim start
+// claimed: an UPDATE moves its due time to the end of a lease, twice the timeout of a
+// handler. If the process dies, another one claims the job then. All jobs of a claim start
 // at once, so none waits while its lease runs.
 //
-// No commit notifies other processes. Each process polls twice a second for due jobs and
-// for the time of the next one. So the job of a writer that dies right after its commit
-// runs within 1.5 s. Jobs of [Handler].Queued topics have no head start. [Box.Wake] makes
-// this process poll at once.
+// A commit does not notify other processes. Each process polls twice a second for due jobs
+// and for the time of the next one. So the job of a writer that dies right after its
+// commit runs within 1.5 s. Jobs of [Handler].Queued topics have no head start. [Box.Wake]
+// makes this process poll at once.
 //
 // A failed job is retried after a pause that doubles. A job that failed ten times by its
-// own fault is parked: it stays, is counted, and waits for [Box.Unpark].
+// own fault is parked: it waits for [Box.Unpark], and is deleted after 30 days.
 //
 // # Results
 //
@@ -34,8 +34,8 @@
 // idempotent. Jobs have no order.
 //
 // Each claim raises the job's number of tries, and only the latest attempt ends a job, as
-// with a fencing token. So [Box.Replay] can repeat a job whose current attempt may have
-// begun too early.
+// with a fencing token. So [Box.Replay] can repeat a job whose current attempt began
+// before the loss.
 //
 // All times are those of the database's clock. The caller migrates the table outbox_jobs.
 //
@@ -61,7 +61,7 @@ import (
 )
 
 // ReplayRetention is a [Handler].Retention for stores that may lose acknowledged writes.
-// It is longer than the detection of such a loss takes.
+// It exceeds the time to detect such a loss.
 const ReplayRetention = 5 * time.Minute
 
 // MaxPayload limits the JSON of a job's payload, in bytes.
@@ -85,7 +85,7 @@ type Options struct {
 	Timeout         time.Duration // of one job; default 5 s. A lease is twice as long
 	Batch           int           // jobs of one claim, which all start at once; default 32
 	MaxTries        int           // failures after which a job is parked; default 10
-	RetryDelay      time.Duration // after the first failure, doubled by each other one; default 100 ms
+	RetryDelay      time.Duration // after the first failure, doubled by each further one; default 100 ms
 	MaxRetryDelay   time.Duration // default 30 s, and at most 5 s after Transient
 	ParkedRetention time.Duration // default 30 days
 	MaxWaiting      int           // waiting jobs of a topic above which Handler.Collapse replaces them; default 10 000

@@ -16,12 +16,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A job is a job that this process has claimed.
+// A job is an outbox job that this process has claimed.
 type job struct {
 	id              int64
 	topic           string
 	payload         []byte
-	tries, failures int // with the current try, without its failure
+	tries, failures int // tries counts the current one; failures counts earlier ones only
 }
 
 // workerPool counts the running jobs of this process.
@@ -76,8 +76,8 @@ func (b *Box) poll(ctx context.Context, jobs *sync.WaitGroup) (more bool) {
 // nextDue reports whether a job of these topics is due, and in how many milliseconds the
 // next one will be.
 //
-// Like claim and settle, its statement is planned at each call. These statements are few,
-// and a plan for a small table would scan all of a table that has grown.
+// Like claim and settle, its statement is planned at each call, which is rare. A cached
+// plan of a small table would scan the whole table after it has grown.
 func (b *Box) nextDue(ctx context.Context, topics []string) (due bool, next sql.NullInt64, err error) {
 	names, err := json.Marshal(topics)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	replayPoll    = 50 * time.Millisecond // between two checks for unfinished jobs
 )
 
-// ErrIncomplete is returned by [Box.Replay] and [Box.Drain] if ctx ends first. All the
-// jobs are due then, and the processes that run a Box do the rest.
+// ErrIncomplete is returned by [Box.Replay] and [Box.Drain] if ctx ends first. All jobs
+// are due then, and the processes that run a Box do the rest.
 var ErrIncomplete = errors.New("jobs are unfinished")
 
 // Replay repeats the finished jobs of the last duration since, of topics with a retention
@@ -27,9 +27,8 @@ var ErrIncomplete = errors.New("jobs are unfinished")
 //
 // Replay runs the jobs in this process, in parallel with all processes that run the Box.
 // It returns their number when all are done, parked or replaced. Jobs added meanwhile do
-// not count. Once all are marked as due in the database, the end of ctx returns
-// [ErrIncomplete]. Do not call Replay again then: it would repeat jobs that were done
-// meanwhile.
+// not count. If ctx ends after all are marked as due, Replay returns [ErrIncomplete]. Do
+// not call it again then: it would repeat jobs that were done meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
 	b.Wait() // results that are not written yet would repeat their jobs
 	retained := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Retention <= 0 })
@@ -146,9 +145,9 @@ func (b *Box) HasPending(ctx context.Context, topic string) (pending bool, err e
 	return pending, nil
 }
 
-// Unfinished returns the payloads of up to limit unfinished jobs of a topic, in no order,
-// also of parked ones. If a job is not among them, it is done, was rolled back, or
-// committed after the call.
+// Unfinished returns the payloads of up to limit unfinished jobs of a topic, including
+// parked ones, in no order. If fewer than limit are returned, any other job is done, was
+// rolled back, or committed after the call.
 func (b *Box) Unfinished(ctx context.Context, topic string, limit int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()

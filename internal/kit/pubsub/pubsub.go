@@ -54,10 +54,10 @@ const (
 	maxPause    = 500 * time.Millisecond
 )
 
-// New returns a Channel over a Redis, or, with nil, within this process. One goroutine
-// calls handle with each message, also those of this process. It calls onGap whenever
-// messages may have been lost: at the beginning and after each gap. New starts nothing:
-// see Run. It panics if the Registerer has these metrics already.
+// New returns a Channel over a Redis, or, with nil, within this process. Run calls handle
+// with each message, also those of this process; without a Redis, Publish calls it. Run
+// calls onGap whenever messages may have been lost: at the beginning and after each gap.
+// New starts nothing. It panics if the Registerer has these metrics already.
 func New(rdb redis.UniversalClient, o Options, handle func(body []byte), onGap func()) *Channel {
 	o.PingAfter, o.Timeout = cmp.Or(o.PingAfter, 30*time.Second), cmp.Or(o.Timeout, 2*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

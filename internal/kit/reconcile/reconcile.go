@@ -1,5 +1,5 @@
 // Package reconcile runs scans. Each scan compares derived data with its source, reports
-// differences and repairs them. It is the fallback below outboxes, streams and retries,
+// differences and repairs them. It is the fallback behind outboxes, streams and retries,
 // for lost notifications and for bugs.
 //
 // Packages offer their scans as values, and the app adds them to one [Scans]. Scans run
@@ -54,7 +54,7 @@ type Run struct {
 type Outcome struct {
 	Compared int // items: sales, buyers, lists, counters …
 	Found    int // items that differ
-	Repaired int // of those, repaired ones
+	Repaired int // of these
 	Lines    []string
 	Duration time.Duration
 }

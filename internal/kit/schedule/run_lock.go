@@ -59,7 +59,7 @@ func (t *runLock) ifDue(ctx context.Context, j Job) (v result, err error) {
 	if err != nil {
 		return v, err
 	}
-	// A time in the near future comes from another clock. A time further away is ignored.
+	// Another clock may be ahead by less than Every. A time further ahead is ignored.
 	if age := t.now().Sub(last); age < j.Every && age > -j.Every {
 		return result{due: j.Every - age}, nil
 	}

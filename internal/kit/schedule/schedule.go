@@ -126,8 +126,8 @@ func (s *Schedule) Jobs() []Job {
 }
 
 // Run runs due jobs until ctx ends, finishes the current ones, and returns nil. A job
-// that takes longer than Options.ShutdownGrace then is interrupted, and is due at once in
-// another process.
+// that then runs for longer than Options.ShutdownGrace is interrupted, and is due at once
+// in another process.
 //
 // Run first checks a job up to a minute after the start. Later it checks when the job
 // should be due, plus a random delay of up to a tenth of its interval. So processes that
@@ -169,8 +169,8 @@ func (s *Schedule) runLane(ctx context.Context, lane []Job) {
 	}
 }
 
-// RunDue runs those of the jobs that are due, one after the other, now. They need not
-// have been added.
+// RunDue runs the due ones of these jobs now, one after the other. They need not have
+// been added.
 func (s *Schedule) RunDue(ctx context.Context, jobs ...Job) {
 	for _, j := range jobs {
 		s.runIfDue(ctx, j.withDefaults())

@@ -22,9 +22,9 @@ func leaseStatement(dialect string) (string, error) {
 
 const (
 	minSize = 1 << 10
-	maxSize = 1 << 16 // a thousandth of a cycle
-	busy    = time.Second
-	quiet   = time.Minute
+	maxSize = 1 << 16     // a thousandth of a cycle
+	busy    = time.Second // a shorter lease interval doubles the size of the next segment
+	quiet   = time.Minute // a longer one halves it
 
 	leaseTimeout = 5 * time.Second
 

@@ -144,9 +144,9 @@ func New(db *sql.DB, o Options) (*Sequence, error) {
 // Callers that wait share one lease.
 //
 // Next returns the error of ctx if that ends first. If no position is left and the lease
-// fails, it returns the wrapped cause. After that, calls fail at once for a moment, which
-// grows to a second. Next never makes a number without a lease. A partition outside 0 to
-// 63 is an error.
+// fails, it returns the wrapped cause. After that, calls fail at once for 20 ms, doubling
+// up to 1 s. Next never makes a number without a lease. A partition outside 0 to 63 is an
+// error.
 //
 // The lease is a transaction of its own on another connection: do not call Next while
 // holding the only one, or the write lock of SQLite.
@@ -262,7 +262,7 @@ func At(number int64) time.Time {
 }
 
 const (
-	firstPause = 20 * time.Millisecond // after a failure, doubled by each other one
+	firstPause = 20 * time.Millisecond // after a failure, doubled by each further one
 	maxPause   = time.Second
 )
 

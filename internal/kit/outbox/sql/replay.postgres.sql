@@ -1,5 +1,5 @@
 -- replay: make the recently finished and the unfinished jobs of a topic due again. It
--- raises tries, so current attempts, which may have begun too early, cannot end the jobs.
+-- raises tries, so current attempts, which may have begun before the loss, cannot end jobs.
 --
 -- $1  topic
 -- $2  how far back, milliseconds

@@ -12,7 +12,7 @@
 -- next is a floor (in seconds since the epoch) above 26 bits of a position. If the cycle
 -- has too few positions for the segment, a new cycle begins, whose floor is above every
 -- second that was ever allowed. To detect this, the statement compares the cycle of the
--- last position taken with that of the last one to be taken.
+-- last position taken with the cycle of the last position of the new segment.
 INSERT INTO id_segments AS s (name, next, second, secret)
 VALUES ($1, (1 << 26) + $2, $3, $4)
 ON CONFLICT (name) DO UPDATE SET
