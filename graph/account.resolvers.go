@@ -106,7 +106,7 @@ func (r *queryResolver) User(ctx context.Context, id scalar.ID) (*account.User, 
 
 func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, error) {
 	if viewer(ctx).ID != obj.ID {
-		return nil, nil //nolint:nilnil // it is the user's own
+		return nil, nil //nolint:nilnil // null for other users
 	}
 	return obj.Phone, nil
 }

@@ -93,7 +93,7 @@ type siblings struct {
 	among   any      // contains the siblings: see each
 }
 
-// siblingsOf returns the siblings of the object that field context of belongs to.
+// siblingsOf returns the siblings of the object that a field context belongs to.
 func siblingsOf(ctx context.Context, of *graphql.FieldContext) (siblings, bool) {
 	if of != nil && of.Index != nil {
 		of = of.Parent // the list

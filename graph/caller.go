@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// A Caller is the viewer of a request and its network address, which limits count by.
+// A Caller is the viewer of a request and its network address, the key of login limits.
 // A login or logout changes the viewer for the rest of the request.
 type Caller struct {
 	address string

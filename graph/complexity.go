@@ -83,6 +83,6 @@ func days(child int, from, to civil.Date) int {
 	return daysCost + times(min(civil.Days(from, to), order.MaxSalesDays), child)
 }
 
-// times returns 1 + n·child. The service rejects an invalid page size; here it must only
-// not overflow or reduce the sum.
+// times returns 1 + n·child, with n and child limited so that it neither overflows nor
+// reduces a sum. The service rejects an invalid page size.
 func times(n, child int) int { return 1 + min(max(n, 1), 10*page.Max)*min(child, 1<<20) }

@@ -13,8 +13,9 @@ import (
 )
 
 // Present returns the error presenter of gqlgen. It shows an [apierror.Error] with its code
-// and message. An error for which unavailable returns true becomes UNAVAILABLE. It logs any
-// other error and shows it as INTERNAL with the request id and no details.
+// and message. A missed deadline becomes TIMEOUT, an invalid argument BAD_USER_INPUT, and
+// an error for which unavailable returns true UNAVAILABLE. It logs any other error, except
+// a cancellation, and shows it as INTERNAL with the request id and no details.
 func Present(log *slog.Logger, requestID func(context.Context) string, unavailable func(error) bool) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		var shown *gqlerror.Error

@@ -21,7 +21,7 @@ func noteID(n *note.Note) int64 { return n.ID }
 // orNil returns v, or nil without an error if the object does not exist.
 func orNil[V any](v *V, err error) (*V, error) {
 	if errors.Is(err, apierror.ErrNotFound) {
-		return nil, nil //nolint:nilnil // null is how the schema says it
+		return nil, nil //nolint:nilnil // null in the schema
 	}
 	return v, err
 }

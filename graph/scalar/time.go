@@ -19,8 +19,8 @@ func AppendTime(out []byte, t time.Time) []byte {
 	return append(t.AppendFormat(append(out, '"'), time.RFC3339Nano), '"')
 }
 
-// UnmarshalTime reads a time in RFC 3339 format with a zone, in years that have four
-// digits in any zone. It returns a BAD_USER_INPUT error for any other value.
+// UnmarshalTime reads a time in RFC 3339 format with a zone, in the years 1970 to 9998 of
+// UTC. It returns a BAD_USER_INPUT error for any other value.
 func UnmarshalTime(v any) (time.Time, error) {
 	s, _ := v.(string)
 	t, err := time.Parse(time.RFC3339Nano, s)

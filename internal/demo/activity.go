@@ -78,7 +78,7 @@ func LoadActivity(ctx context.Context, services seeder.Services, customer int64,
 		load func(context.Context) error
 	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}, {"check-ins", d.checkIns}, {"visits", d.visits}} {
 		if err := step.load(ctx); err != nil {
-			return d.done, fmt.Errorf("%s of the demo town: %w", step.of, err)
+			return d.done, fmt.Errorf("load %s of the demo town: %w", step.of, err)
 		}
 	}
 	return d.done, nil

@@ -253,12 +253,12 @@ func TestLoadActivityErrors(t *testing.T) {
 		fake fakeServices
 		want string
 	}{
-		{"people", fakeServices{accounts: fakeAccounts{fails: true}}, "people of the demo town: "},
-		{"follows", fakeServices{follows: fakeFollows{fails: true}}, "follows of the demo town: "},
-		{"shops", fakeServices{shops: fakeShops{fails: true}}, "notes of the demo town: "},
-		{"notes", fakeServices{notes: fakeNotes{fails: true}}, "notes of the demo town: "},
-		{"likes", fakeServices{likes: fakeLikes{fails: true}}, "likes of the demo town: "},
-		{"comments", fakeServices{comments: fakeComments{fails: true}}, "comments of the demo town: "},
+		{"people", fakeServices{accounts: fakeAccounts{fails: true}}, "load people of the demo town: "},
+		{"follows", fakeServices{follows: fakeFollows{fails: true}}, "load follows of the demo town: "},
+		{"shops", fakeServices{shops: fakeShops{fails: true}}, "load notes of the demo town: "},
+		{"notes", fakeServices{notes: fakeNotes{fails: true}}, "load notes of the demo town: "},
+		{"likes", fakeServices{likes: fakeLikes{fails: true}}, "load likes of the demo town: "},
+		{"comments", fakeServices{comments: fakeComments{fails: true}}, "load comments of the demo town: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 // CSV (RFC 4180): the first line names the columns, in any order and case. The separator
 // is a comma, semicolon, tab or vertical bar, which the header reveals, or the one of a
 // line "sep=…". The text is UTF-8, or UTF-16 with a byte order mark. Blank lines are
-// skipped. Unknown columns are noted and ignored. A bad row costs only that row.
+// skipped. Unknown columns and bad rows are reported and skipped.
 
-// A csvColumn is a column that imports read.
+// A csvColumn describes a column that the import reads.
 type csvColumn struct {
 	name     string
 	required bool

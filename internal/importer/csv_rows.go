@@ -17,8 +17,7 @@ type csvLine struct {
 	number int // from 1
 }
 
-// csvLines reads a text line by line. It can return to a line, if the row that began
-// before it is bad.
+// csvLines reads a text line by line. It can go back to a line of the current row.
 type csvLines struct {
 	in    *bufio.Reader
 	ended int       // lines read from in
@@ -104,8 +103,8 @@ func (l *csvLines) first() int {
 // csvRows reads rows and skips bad ones.
 //
 // A quote that is never closed makes one row of all lines up to the next quote. After a
-// bad row of several lines, reading therefore resumes at its second line. If only the
-// length of the bad row is wrong, its other lines that are no rows belong to it.
+// bad row of several lines, reading therefore resumes at its second line. If the bad row
+// only has the wrong number of cells, bad rows within its lines are not reported again.
 type csvRows struct {
 	lines *csvLines
 	buf   *bufio.Reader

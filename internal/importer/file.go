@@ -24,9 +24,9 @@ type File struct {
 	local map[string]string
 }
 
-// A Report counts the problems of the records of a file: elements, features or rows. A
-// record is rejected for the first problem of the fields up to NoID that it has. The
-// problems after NoID do not reject it.
+// A Report counts the problems of the records of a file: elements, features or rows. The
+// problems up to NoID reject a record, which counts only for the first of them. Those
+// after NoID do not.
 type Report struct {
 	Records         int
 	Unreadable      Problem // wrong JSON type, wrong row length, …

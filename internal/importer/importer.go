@@ -30,10 +30,10 @@ type Store interface {
 }
 
 // Import reads the files and stores their shops in one transaction. After an error of any
-// file, nothing is stored. source names the data set of the files, which ids that are
-// unique only in their data set need; "" is none. If several files have the same external
-// id, the last one counts. Import writes the report of each file, the progress and the
-// totals to out.
+// file, nothing is stored. source names the data set of the files; "" is none. Ids that
+// are unique only in their data set need it. If several files have the same external id,
+// the last one counts. Import writes the report of each file, the progress and the totals
+// to out.
 func Import(ctx context.Context, store Store, source string, paths []string, out io.Writer) error {
 	drafts, report, err := gather(ctx, store, source, paths, out)
 	if err != nil {

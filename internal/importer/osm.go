@@ -13,9 +13,8 @@ import (
 // with `out center`), else the centre of its "bounds", else of its "geometry".
 //
 //	external id  osm:node/42, osm:way/42, osm:relation/42
-//	name         the tag name, which is the text on the sign. An element with
-//	             only translations (name:en and the like) has no name, because
-//	             mappers write them, not the shop
+//	name         the tag name, the text on the sign. Translations such as name:en
+//	             do not count: mappers write them, not the shop
 //	type         the category tags, see osmTypes
 //	address      addr:housenumber and addr:street, else addr:place, else
 //	             addr:full

@@ -83,7 +83,7 @@ const (
 )
 
 // samePlace reports whether a draft can be a newer version of a stored shop. Two data
-// sets use the same numbers, but not for the same places.
+// sets may use the same number, but for different places.
 func samePlace(d *shop.Draft, name string, at geo.Point) bool {
 	distance := at.Distance(geo.Point{Lat: d.Lat, Lng: d.Lng})
 	return distance <= renamedWithin || distance <= movedWithin && strings.EqualFold(d.Name, name)

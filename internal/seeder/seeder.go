@@ -29,8 +29,8 @@ const (
 	regionHigh, regionWide = 7.0, 8.0          // degrees
 
 	// towns is the number of towns. Town r, from 1, has about tail·r^-(1+tail) of the
-	// shops, as the towns of a country (Zipf's law). The head is heavier here, so that a
-	// small seed is a dense town.
+	// shops, like the towns of a country (Zipf's law). The largest towns have larger
+	// shares here, so that a small seed is a dense town.
 	towns = 4096
 	tail  = 0.9
 )
@@ -82,10 +82,11 @@ func (p Plan) Check() error {
 // New shops belong to the merchant among the users, if any. Follows precede notes, so
 // that the notes are new to followers.
 //
-// Seed can be repeated after an error and grown by larger numbers: stored data of the
-// same seed stays, and its shops are updated. Follows, and the authors, shops and likes
-// of notes, depend on the numbers of users and shops. Larger numbers add other ones. It
-// returns the error of [Plan.Check] for an invalid plan.
+// Seed can be repeated after an error, or with larger numbers: stored data of the same
+// seed stays, and its shops are updated. Follows, and the authors, shops and likes of
+// notes, depend on the numbers of users and shops. So larger numbers also add follows
+// between stored users, and likes of stored notes. It returns the error of [Plan.Check]
+// for an invalid plan.
 func Seed(ctx context.Context, services Services, plan Plan, out io.Writer) error {
 	if err := plan.Check(); err != nil {
 		return err

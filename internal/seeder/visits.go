@@ -23,9 +23,8 @@ const (
 	weekend      = 1.6 // times the visits of a working day
 )
 
-// GenerateVisits returns a number of visits to the site and its shops in the 30 days
-// before today, by users and about half as many anonymous visitors as visits. Days
-// differ.
+// GenerateVisits spreads visits to the site and its shops over the 30 days before today.
+// Days differ. The visitors are users and anonymous ones, about half as many as visits.
 func GenerateVisits(visits int, today civil.Date, users, shops []int64, seed uint64) []visit.Day {
 	rnd := rand.New(rand.NewPCG(seed, 1<<61))
 	weight := make([]float64, lastDays)

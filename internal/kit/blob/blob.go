@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// ErrNotFound is returned if no file has a name.
+// ErrNotFound is returned if no file has the name.
 var ErrNotFound = errors.New("file not found")
 
-// ErrUnavailable is returned if a bucket does not respond.
+// ErrUnavailable is returned by [Open] if a bucket does not respond or denies access.
 var ErrUnavailable = errors.New("blob store unavailable")
 
 // A Store stores files. It is safe for concurrent use. Names consist of letters, digits, dots,
@@ -40,7 +40,7 @@ type File struct {
 }
 
 // Open opens the store of a URL. It creates a missing folder, but no bucket. It returns
-// [ErrUnavailable] if a bucket does not respond within 10 seconds.
+// [ErrUnavailable] if it cannot check a bucket within 10 seconds.
 //
 //	file:///var/lib/tandian/media    a folder; also a path without a scheme
 //	s3://BUCKET/PREFIX?endpoint=https://minio.example.com&region=us-east-1

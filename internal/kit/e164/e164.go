@@ -68,8 +68,8 @@ func reduce(digits string) (*phonenumbers.PhoneNumber, string) {
 const mexico, argentina = "52", "54"
 
 var (
-	mexican   = regexp.MustCompile(`^(?:0?1|04[45])([2-9]\d{9})$`) //nolint:gochecknoglobals // a constant that Go cannot say
-	argentine = regexp.MustCompile(`^[1-9]\d{9}$`)                 //nolint:gochecknoglobals // a constant that Go cannot say
+	mexican   = regexp.MustCompile(`^(?:0?1|04[45])([2-9]\d{9})$`) //nolint:gochecknoglobals // constant
+	argentine = regexp.MustCompile(`^[1-9]\d{9}$`)                 //nolint:gochecknoglobals // constant
 )
 
 // adjust applies the corrections that the library lacks.
@@ -110,8 +110,8 @@ func plausible(n *phonenumbers.PhoneNumber) bool {
 	return false
 }
 
-// trunkPrefixes returns the digits that are in use between a calling code and a number:
-// those of the library for the countries of the code, and others.
+// trunkPrefixes returns the digits that some users write between a calling code and a
+// number: those of the library for the countries of the code, and others.
 func trunkPrefixes(code string) []string {
 	prefixes := map[string][]string{
 		mexico: {"1", "01", "044", "045"},

@@ -20,7 +20,7 @@ const (
 	precision   = 14             // bits of a hash that choose a register
 	registers   = 1 << precision // number of registers
 	rest        = 64 - precision // bits of a hash for the run of zeros
-	maxRegister = rest + 1       // of a register
+	maxRegister = rest + 1       // maximum value of a register
 )
 
 // MaxBytes is the maximum size of an encoded sketch.

@@ -17,9 +17,9 @@ const (
 )
 
 // A Bar shows the progress of a known amount of work. On a terminal it is a bar,
-// elsewhere plain lines: at most ten, at least two seconds apart. The last line always
-// has the total, the time and the rate. A Bar is not safe for concurrent use. It ignores
-// write errors, so that work continues.
+// elsewhere plain lines: at most ten, at least two seconds apart. A last line always has
+// the number done, the total, the time and the rate. A Bar is not safe for concurrent
+// use. It ignores write errors, so that work continues.
 type Bar struct {
 	out         io.Writer
 	what        string
@@ -31,8 +31,8 @@ type Bar struct {
 	closed      bool
 }
 
-// New starts a Bar for total items, which what names in the plural. The caller must Close
-// it.
+// New starts a Bar for total items; what is their name in the plural. The caller must
+// Close it.
 func New(out io.Writer, what string, total int) *Bar {
 	return newBar(out, what, total, isTerminal(out))
 }

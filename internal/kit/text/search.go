@@ -28,8 +28,8 @@ import (
 //     "coca-cola", "coca cola" and "cocacola". Blanks between Chinese and Latin
 //     words do not matter. The signs & % # @ and symbols such as ☕ count.
 //
-// A text of punctuation only keeps it, in plain characters. The form is empty if s shows
-// nothing. SearchForm is idempotent.
+// A text that has only punctuation keeps it, in plain characters. The form is empty if s
+// shows nothing. SearchForm is idempotent.
 func SearchForm(s string) string {
 	s = foldRunes(norm.NFKD.String(foldRunes(s)))
 	// Lower case last: folding maps Cherokee letters to upper case.
