@@ -22,14 +22,14 @@ func TestResponseIncludesWritesOfItsRequest(t *testing.T) {
 		asked  []int64 // ids that the store reads; it returns true for each
 		want   map[int64]bool
 	}{
-		{"what was written is not read", 7, noteLiked, []int64{3}, map[int64]bool{1: true, 2: false, 3: true}},
+		{"written relations are not read", 7, noteLiked, []int64{3}, map[int64]bool{1: true, 2: false, 3: true}},
 		{"another field is read", 7, commentLiked, []int64{1, 2, 3}, map[int64]bool{1: true, 2: true, 3: true}},
 		{"another viewer is read", 8, noteLiked, []int64{1, 2, 3}, map[int64]bool{1: true, 2: true, 3: true}},
 	} {
 		caller.become(account.Viewer{ID: tt.viewer})
 		got, err := related(ctx, tt.field, []int64{1, 2, 3}, func(_ context.Context, viewer int64, ids []int64) (map[int64]bool, error) {
 			if viewer != tt.viewer || !slices.Equal(ids, tt.asked) {
-				t.Errorf("%s: asked about %v for viewer %d, want %v for %d", tt.name, ids, viewer, tt.asked, tt.viewer)
+				t.Errorf("%s: got a read of %v for viewer %d, want %v for %d", tt.name, ids, viewer, tt.asked, tt.viewer)
 			}
 			found := map[int64]bool{}
 			for _, id := range ids {

@@ -106,8 +106,7 @@ func literal(s *ast.Schema, typ *ast.Type, path []string, leaf string) string {
 	return `"U2hvcDox"`
 }
 
-// document returns a document with the value at a position. Whole, if not "", is the value
-// of the entire argument.
+// document returns a document with value as the argument.
 func (d defaulted) document(t *testing.T, s *ast.Schema, variables, value string) string {
 	t.Helper()
 	var arguments []string
@@ -156,7 +155,7 @@ func TestNullIsRejectedDespiteADefault(t *testing.T) {
 		schema := es.Schema()
 		all := allDefaulted(schema)
 		if len(all) < 20 {
-			t.Fatalf("the walk saw %d places with a default", len(all))
+			t.Fatalf("got %d defaults, want at least 20", len(all))
 		}
 		for _, d := range all {
 			nullable := *d.typ

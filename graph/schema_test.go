@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// The flag update rewrites the golden files from responses of the embedded stores.
+// Update makes tests rewrite the golden files from responses of the embedded stores.
 var Update = flag.Bool("update", false, "rewrite the golden files")
 
 // executable returns the executable schema without services.
@@ -67,7 +67,7 @@ func TestSchemaHasDescriptions(t *testing.T) {
 		}
 	}
 	if n < 10 {
-		t.Errorf("the walk saw %d types", n)
+		t.Errorf("got %d types, want at least 10", n)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestListsCostOncePerElement(t *testing.T) {
 		}
 	}
 	if lists < 4 {
-		t.Errorf("the walk saw %d lists", lists)
+		t.Errorf("got %d lists, want at least 4", lists)
 	}
 }
 
@@ -167,11 +167,11 @@ func TestMutationsRequireALogin(t *testing.T) {
 	mutations := fields(executable().Schema().Types["Mutation"])
 	for _, f := range mutations {
 		if (requiredRole(f.Directives) == "") != open[f.Name] {
-			t.Errorf("%s asks for %q", f.Name, requiredRole(f.Directives))
+			t.Errorf("%s: got required role %q", f.Name, requiredRole(f.Directives))
 		}
 	}
 	if len(mutations) < 7 {
-		t.Errorf("the walk saw %d mutations", len(mutations))
+		t.Errorf("got %d mutations, want at least 7", len(mutations))
 	}
 }
 

@@ -85,7 +85,7 @@ func TestMalformedIDIsBadInputWithoutQuote(t *testing.T) {
 				t.Fatalf("got %v, %v; want BAD_USER_INPUT", id, err)
 			}
 			if len(tt.id) > 3 && strings.Contains(err.Error(), tt.id) {
-				t.Error("the fault repeats the id")
+				t.Error("the error contains the id")
 			}
 		})
 	}
@@ -341,7 +341,7 @@ func TestStringsAreNotNumbers(t *testing.T) {
 func TestDatesAreYearMonthDay(t *testing.T) {
 	d, err := scalar.UnmarshalDate("2024-02-29")
 	if err != nil || text(scalar.MarshalDate(d)) != `"2024-02-29"` {
-		t.Errorf("it comes back as %s, %v", text(scalar.MarshalDate(d)), err)
+		t.Errorf("got %s, %v", text(scalar.MarshalDate(d)), err)
 	}
 	for _, in := range []any{"2025-02-29", "", "tomorrow", json.Number("20250228"), nil} {
 		if got, err := scalar.UnmarshalDate(in); apierror.KindOf(err) != apierror.BadUserInput {

@@ -12,7 +12,7 @@ import (
 func TestUploadIsAFile(t *testing.T) {
 	file := strings.NewReader("a")
 	if u, err := UnmarshalUpload(graphql.Upload{File: file, Filename: "../a.exe"}); err != nil || u.File != file {
-		t.Errorf("it is %v, %v", u, err)
+		t.Errorf("got %v, %v", u, err)
 	}
 	for _, v := range []any{nil, "a.png", 1, map[string]any{"file": "a"}} {
 		if _, err := UnmarshalUpload(v); apierror.KindOf(err) != apierror.BadUserInput {

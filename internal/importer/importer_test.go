@@ -143,7 +143,7 @@ func TestImportStoresAllOrNothing(t *testing.T) {
 // failingWriter rejects every write.
 type failingWriter struct{}
 
-var errWrite = errors.New("the reader is gone")
+var errWrite = errors.New("broken pipe")
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errWrite }
 

@@ -145,8 +145,8 @@ func TestCancelledPublishSendsNothing(t *testing.T) {
 	})
 }
 
-// It would deadlock in one process, but not in two, so only some installations would
-// fail.
+// A handler that publishes would deadlock in one process, but not in two, so only some
+// installations would fail.
 func TestHandlerMayNotPublish(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		refused := make(chan error, 1)

@@ -216,7 +216,7 @@ func TestChangedRedisIsRecovered(t *testing.T) {
 	}
 }
 
-// sees reports whether the process has made a check: it holds a connection.
+// hasChecked reports whether the process has made a check: it holds a connection.
 func (g *process) hasChecked() bool {
 	c, ok := g.rdb.(*redis.Client)
 	return ok && c.PoolStats().Hits > 2

@@ -105,7 +105,7 @@ func TestSketchMatchesRedisBitForBit(t *testing.T) {
 			if *parsed(t, bytesIn(ctx, t, rdb, theirs)) != *parsed(t, bytesIn(ctx, t, rdb, ours)) {
 				t.Error("the bytes differ after PFADD")
 			}
-			t.Logf("%d bytes in Redis, %d of ours", len(stored), len(s.Bytes()))
+			t.Logf("%d bytes in Redis, %d here", len(stored), len(s.Bytes()))
 		})
 	}
 }

@@ -340,10 +340,10 @@ func TestWallClockJumpsAreIgnored(t *testing.T) {
 		server.SetTime(clock)
 		lease := mustAcquire(t, l, "shop 1")
 		if left := time.Until(lease.Until()); left < 50*time.Second || left > time.Minute {
-			t.Errorf("it is valid for %v", left)
+			t.Errorf("the lease is valid for %v", left)
 		}
 		if left := server.TTL("lock:{shop 1}"); left != time.Minute {
-			t.Errorf("it has a life of %v", left)
+			t.Errorf("the key has a TTL of %v", left)
 		}
 		mustRelease(t, lease)
 	}

@@ -43,7 +43,7 @@ func TestContentionWithUnavailableNodeIsNoError(t *testing.T) {
 	all.Wait()
 }
 
-// It does not cost the dial timeout of the client.
+// An attempt does not wait for the dial timeout of the client.
 func TestUnreachableNodeCostsNodeTimeout(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
@@ -66,7 +66,7 @@ func TestUnreachableNodeCostsNodeTimeout(t *testing.T) {
 	}
 }
 
-// They do not time out one after the other.
+// The waiters do not time out one after the other.
 func TestWaitersOfHungStoreFailTogether(t *testing.T) {
 	t.Parallel()
 	h, p := onNodes(t, 1), new(tap)
@@ -98,7 +98,7 @@ func TestWaitersOfHungStoreFailTogether(t *testing.T) {
 	}
 }
 
-// late delays an attempt until its caller has got an error.
+// delayedAttempt delays an attempt until its caller has got an error.
 type delayedAttempt struct {
 	by  time.Duration
 	raw *redis.Client
@@ -138,7 +138,7 @@ func TestLateAttemptLeavesNoLock(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := receive(t, executed, "the late attempt"); got != "OK" {
-		t.Fatalf("the test is not about what it should be: %v", got)
+		t.Fatalf("invalid test setup: got %v", got)
 	}
 	h.empty(t)
 }
@@ -176,7 +176,7 @@ func TestNestedLeaseHasItsOwnContext(t *testing.T) {
 	})
 }
 
-// In any order of releases.
+// The order of the releases does not matter.
 func TestLossEndsNestedContext(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, h store) {
@@ -197,7 +197,7 @@ func TestLossEndsNestedContext(t *testing.T) {
 	})
 }
 
-// deaf is a connection that silently stops carrying data, if it is one for subscriptions.
+// silentConn is a connection that silently stops carrying data, if it has a subscription.
 type silentConn struct {
 	net.Conn
 	from   <-chan struct{}

@@ -136,7 +136,7 @@ func TestRenewalsAndEndOfContext(t *testing.T) {
 	}
 }
 
-// They begin and end in any order.
+// The locks begin and end in any order.
 func TestLocksWithDifferentTTLsEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{began: time.Now(), extend: func(context.Context) error { return nil }}

@@ -282,7 +282,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		cancel(reason)
 		for _, w := range waits {
 			if r := receive(t, w, "the wait"); !errors.Is(r.err, reason) {
-				t.Errorf("it ended with %v", r.err)
+				t.Errorf("the wait ended with %v", r.err)
 			}
 		}
 		if _, err := l.Try(ctx, "shop 2"); !errors.Is(err, reason) {
@@ -322,7 +322,7 @@ func TestCloseEndsWaits(t *testing.T) {
 		testkit.Eventually(t, patience, func() bool { return l.Stats().Waited > 0 })
 		mustClose(t, l)
 		if r := receive(t, wait, "the wait"); !errors.Is(r.err, lock.ErrClosed) {
-			t.Errorf("it ended with %v", r.err)
+			t.Errorf("the wait ended with %v", r.err)
 		}
 		if _, err := l.Try(t.Context(), "shop 2"); !errors.Is(err, lock.ErrClosed) {
 			t.Errorf("a closed locker: %v", err)

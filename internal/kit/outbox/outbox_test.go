@@ -58,7 +58,7 @@ func (o *fixture) pool(t *testing.T) *sqldb.SQL {
 	return db
 }
 
-// quick makes jobs due soon, and polls often.
+// fastOptions makes jobs due soon, and polls often.
 func fastOptions() outbox.Options {
 	return outbox.Options{HeadStart: 15 * time.Millisecond, Poll: 20 * time.Millisecond}
 }

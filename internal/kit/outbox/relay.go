@@ -21,7 +21,7 @@ type job struct {
 	id              int64
 	topic           string
 	payload         []byte
-	tries, failures int // tries counts the current one; failures counts earlier ones only
+	tries, failures int // tries includes the current attempt
 }
 
 // workerPool counts the running jobs of this process.

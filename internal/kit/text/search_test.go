@@ -112,7 +112,7 @@ func TestDifferentWordsHaveDifferentSearchForms(t *testing.T) {
 	}
 }
 
-// It checks every assigned character and a sample of the Chinese ones.
+// The test checks every assigned character and a sample of the Chinese ones.
 func TestSearchFormIsStable(t *testing.T) {
 	assigned := []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf}
 	checked := 0
@@ -148,7 +148,7 @@ func TestSearchFormIsStable(t *testing.T) {
 	}
 }
 
-// It compares random texts with random other spellings.
+// The test compares random texts with random other spellings.
 func TestRespellingKeepsTheSearchForm(t *testing.T) {
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 7))
