@@ -21,8 +21,8 @@ import (
 //go:embed shops.csv
 var shopsCSV string
 
-// Shops returns the shops of the demo town: an invented old quarter of ten streets within
-// 900 m of 30.2448, 120.1510, with every type of the catalogue. External ids are
+// Shops returns the shops of the demo town, of every type of the catalogue. The town is an
+// invented old quarter of ten streets within 900 m of 30.2448, 120.1510. External ids are
 // demo:NAME. The caller owns the drafts.
 func Shops() []shop.Draft {
 	file, err := importer.Decode(context.Background(), "shops.csv", "", strings.NewReader(shopsCSV), int64(len(shopsCSV)))

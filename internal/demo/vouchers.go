@@ -6,10 +6,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// Vouchers returns the vouchers of one shop of the demo town: an ordinary one, one with a
-// limit of one per user, an open sale, and a sale that opens ten minutes after first.
-// first is the first start of the installation. External ids are demo:NAME. The caller
-// owns the drafts.
+// Vouchers returns the vouchers of one shop of the demo town. Two are ordinary, one of
+// them limited to one per user. One is an open flash sale, and one opens ten minutes after
+// first, the first start of the installation. External ids are demo:NAME. The caller owns
+// the drafts.
 func Vouchers(first time.Time) []voucher.Draft {
 	const shop = "demo:lotus-pond-noodles"
 	first = first.Truncate(time.Minute)

@@ -19,8 +19,8 @@ type File struct {
 	// Texts are clean and within the bounds of package shop.
 	Drafts []shop.Draft
 	Report Report
-	// local maps the external ids of Drafts that are unique only in their data set to the
-	// ids that they had before data sets had names. See source.go.
+	// local maps each local external id of Drafts to the id that it had before data sets
+	// had names. See source.go.
 	local map[string]string
 }
 

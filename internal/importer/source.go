@@ -20,9 +20,9 @@ import (
 // prefix osm: or geojson:.
 //
 // A local id, like 42, is unique in its data set only. It is stored as SOURCE:42, where
-// SOURCE is the name that the import gives the data set. An import without a source
-// accepts local ids only for shops that are stored under these ids at the same places:
-// before data sets had names, local ids were stored without one.
+// SOURCE is the name that the import gives the data set. Before data sets had names, local
+// ids were stored without one. So an import without a source accepts local ids only for
+// shops that are stored under these ids at the same places.
 
 const (
 	osmPrefix     = "osm:"

@@ -47,7 +47,7 @@ type File struct {
 //
 // The default endpoint is AWS. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and
 // AWS_SESSION_TOKEN), from the file that AWS_SHARED_CREDENTIALS_FILE names, or from the role of
-// the machine, and never from the URL.
+// the machine. The URL must not contain keys.
 func Open(ctx context.Context, rawURL string) (Store, error) {
 	if err := CheckURL(rawURL); err != nil {
 		return nil, err

@@ -68,9 +68,9 @@ func (r *Reader) loadKeys(ctx context.Context) error {
 	return nil
 }
 
-// ensurePublication creates or updates the publication. If it lacks some of the changes,
-// ensurePublication drops the slot first: its log is incomplete, and a new slot makes the
-// reader report a gap.
+// ensurePublication creates or updates the publication. If some changes are missing in
+// the publication, it drops the slot first. The log of the slot is incomplete, and a new
+// slot makes the reader report a gap.
 func (r *Reader) ensurePublication(ctx context.Context) error {
 	exists, complete, exact, err := r.readPublication(ctx)
 	if err != nil || (complete && exact) {

@@ -66,9 +66,9 @@ type Table struct {
 	// is one column.
 	Name string
 	// OnChange gets the primary keys, as text, of rows that one transaction inserted,
-	// updated (the old and the new key) or deleted: at most 500 at a time, each once. It
-	// is retried until it succeeds, and may be called again after that, so it must be
-	// idempotent. It has five seconds.
+	// updated (the old and the new key) or deleted. A call has at most 500 keys, each
+	// once. It is retried until it succeeds, and may be called again after that, so it
+	// must be idempotent. It has five seconds.
 	OnChange func(ctx context.Context, keys []string) error
 	// OnTruncate reports that every row may have changed: after TRUNCATE, or with more
 	// than 10 000 keys in one transaction. It is called like OnChange. If it is nil,
@@ -169,7 +169,7 @@ func (o Options) check() error {
 		return errors.New("invalid options: no locks")
 	}
 	// A replication connection takes no parameters, so the name is a part of its
-	// statements. 4 characters are reserved for the suffix of a temporary slot.
+	// statements. A temporary slot has a suffix of 4 more characters.
 	for _, name := range []string{o.Slot, o.Publication} {
 		if name != "" && !nameOK.MatchString(name) {
 			return fmt.Errorf("invalid name %q: must have 1 to 59 of a-z, 0-9 and _", name)

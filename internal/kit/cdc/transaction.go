@@ -132,10 +132,9 @@ func (c *change) has(key []byte) bool {
 	return slices.ContainsFunc(c.keys, func(k string) bool { return k == string(key) })
 }
 
-// insert adds an inserted row, and row adds an inserted, updated or deleted one. data is
-// the message after the relation: the versions of the row in the log, with a letter
-// before each. The old version is present only if its key differs, or the row was
-// deleted.
+// insert adds an inserted row; row adds any changed row. data is the message after the
+// relation: the versions of the row in the log, with a letter before each. The old
+// version is present only if its key differs, or the row was deleted.
 func (t *transaction) insert(rel *relation, data []byte) error {
 	if rel != nil && rel.outbox {
 		t.outbox = true

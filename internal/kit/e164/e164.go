@@ -32,7 +32,7 @@ const maxWritten = 20
 //
 // Zeros that are part of a number stay, as in Italy. Mexico's 1 after +52 is removed: it was
 // dialled for mobile phones until 2019. Argentina's 9 after +54 is added where the number can
-// be a mobile one: calls need it and messages do not, so both forms are in use.
+// be a mobile one. Calls need it and messages do not, so both forms are in use.
 //
 // It returns [ErrInvalid] for an unknown calling code, and for a number outside the plan of
 // its country. It accepts a number in a range newer than the plan of this release if it
@@ -89,7 +89,7 @@ func adjust(digits string) string {
 }
 
 // plausible reports whether a number in no known range has the form of a mobile number of
-// its country: countries open ranges faster than this package is released.
+// its country. Countries open ranges faster than this package is released.
 func plausible(n *phonenumbers.PhoneNumber) bool {
 	national := phonenumbers.GetNationalSignificantNumber(n)
 	region := phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
@@ -111,7 +111,7 @@ func plausible(n *phonenumbers.PhoneNumber) bool {
 }
 
 // trunkPrefixes returns the digits that some users write between a calling code and a
-// number: those of the library for the countries of the code, and others.
+// number. It adds some to those of the library for the countries of the code.
 func trunkPrefixes(code string) []string {
 	prefixes := map[string][]string{
 		mexico: {"1", "01", "044", "045"},

@@ -61,8 +61,8 @@ type Observer interface {
 	// messages.
 	Reset(ctx context.Context, why Gap)
 
-	// Synced reports that all messages published before at have been handled, or were
-	// published before a Reset. at is on the monotonic clock of this process.
+	// Synced reports that no message published before at is pending: it was handled, or
+	// precedes a Reset. at is on the monotonic clock of this process.
 	Synced(at time.Time)
 }
 

@@ -13,7 +13,7 @@
 // # Purpose
 //
 // A lock saves work that several processes would do twice. It does not protect data.
-// Every lock that expires can have two holders for a moment: a holder may be paused for
+// Every lock that expires can have two holders for a moment. A holder may be paused for
 // longer than its lease, or Redis may fail over to a replica without the key. Use a
 // unique index or a conditional UPDATE for operations that must not happen twice. M.
 // Kleppmann explains why ("How to do distributed locking", 2016).

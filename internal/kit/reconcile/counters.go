@@ -3,9 +3,9 @@ package reconcile
 import "context"
 
 // Counters compares counters in pages of the given size. The function read returns up to
-// limit counters after an id, in the order of ids, with their rows counted by the same
-// statement. check returns the id of a counter and how it differs, "" if it does not.
-// repair counts the rows again under a lock and sets the counter.
+// limit counters after an id, in the order of ids. The same statement counts their rows.
+// check returns the id of a counter, and the difference, or "" if there is none. repair
+// counts the rows again under a lock and sets the counter.
 func Counters[C any](ctx context.Context, r *Run, size int,
 	read func(ctx context.Context, after int64, limit int) ([]C, error), check func(C) (id int64, differs string), repair func(ctx context.Context, id int64) error,
 ) error {

@@ -87,8 +87,8 @@ func (s *Sequence) leaseRow(ctx context.Context, size int64) (found leasedRow, e
 	return found, row.Scan(&found.next, &found.ceiling, &found.key)
 }
 
-// nextSize makes a segment last for a second or longer, but not for minutes: the rest of
-// a segment is lost when the process ends or its time is over.
+// nextSize returns a size that lasts for a second to a minute. A larger segment would
+// waste more positions: its rest is lost when the process ends or its time is over.
 func nextSize(size int64, age time.Duration) int64 {
 	switch {
 	case size == 0:

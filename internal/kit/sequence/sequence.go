@@ -18,9 +18,9 @@
 //
 // # Uniqueness
 //
-// A cycle is a run through the 2^26 positions. The row holds the floor of the cycle with
-// the next position (column next), and the ceiling, the latest second that any lease ever
-// allowed (column second). One statement reads and raises both.
+// A cycle is a run through the 2^26 positions. Column next of the row holds the floor of
+// the cycle and the next position. Column second holds the ceiling, the latest second
+// that any lease ever allowed. One statement reads and raises both.
 //
 //  1. Within a cycle a position is leased once, to one process, which uses it once.
 //     All processes permute positions alike, by the secret of the row. So two numbers of
@@ -139,17 +139,17 @@ func New(db *sql.DB, o Options) (*Sequence, error) {
 	return s, nil
 }
 
-// Next returns a new number. It rarely waits for a lease: at the first call, after
-// minutes without a call, and if numbers are used faster than the database leases them.
-// Callers that wait share one lease.
+// Next returns a new number. It waits for a lease only at the first call, after minutes
+// without a call, and if numbers are used faster than the database leases them. Callers
+// that wait share one lease.
 //
 // Next returns the error of ctx if that ends first. If no position is left and the lease
 // fails, it returns the wrapped cause. After that, calls fail at once for 20 ms, doubling
 // up to 1 s. Next never makes a number without a lease. A partition outside 0 to 63 is an
 // error.
 //
-// The lease is a transaction of its own on another connection: do not call Next while
-// holding the only one, or the write lock of SQLite.
+// The lease is a transaction of its own on another connection. So do not call Next while
+// holding the only connection or the write lock of SQLite.
 func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 	if partition < 0 || partition >= Partitions {
 		return 0, fmt.Errorf("make number of %s: partition must be 0 to %d, got %d", s.o.Name, Partitions-1, partition)

@@ -11,8 +11,8 @@
 --
 -- returns  the id of the last entry
 --
--- Ids are EPOCH-N: the creation time of the stream, in milliseconds, and 1, 2, 3 … A mark
--- is a hash over the previous marks: two entries with the same mark have the same past.
+-- Ids are EPOCH-N: the creation time of the stream in milliseconds, and 1, 2, 3 and so on.
+-- A mark is a hash over the previous marks: entries with the same mark have the same past.
 -- This holds also if a replica that was behind became the master and reused numbers.
 --
 -- An empty stream gets a new epoch. It is removed first: it would refuse an id below its

@@ -11,8 +11,8 @@
 -- unchanged, and run again. The statement does not change tries: a crash cannot make an
 -- earlier attempt the latest again.
 --
--- Rows are locked in the order of their ids, as in all statements that wait for locks of
--- several rows, so two of them cannot deadlock. The arrays of ids make the planner use the
+-- Like every statement that waits for locks of several rows, it locks them in the order of
+-- their ids, so two of them cannot deadlock. The arrays of ids make the planner use the
 -- index: it expects 100 rows of JSON and of a CTE.
 WITH ended AS MATERIALIZED (
   SELECT j.id, coalesce(a.keep, 0) AS keep, coalesce(a.failed, false) AS failed,
