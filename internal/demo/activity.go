@@ -45,7 +45,7 @@ type activityFile struct {
 
 type noteEntry struct {
 	Name, Author, Shop string
-	HoursAgo           int // before the installation's first start
+	HoursAgo           int // before the now of LoadActivity
 	Title, Content     string
 	Likes              []string // in chronological order
 	Comments           []commentEntry
@@ -271,7 +271,7 @@ func (d *loader) checkIns(ctx context.Context) error {
 	return err
 }
 
-const monthVisits = 3000 // in a month
+const monthVisits = 3000 // in the 30 days before now
 
 func (d *loader) visits(ctx context.Context) error {
 	if d.services.Visits == nil {

@@ -24,7 +24,7 @@ const (
 )
 
 // GenerateVisits spreads visits to the site and its shops over the 30 days before today.
-// Days differ. The visitors are users and anonymous ones, about half as many as visits.
+// Days differ. It draws visitors from the users and from visits/2 anonymous ones.
 func GenerateVisits(visits int, today civil.Date, users, shops []int64, seed uint64) []visit.Day {
 	rnd := rand.New(rand.NewPCG(seed, 1<<61))
 	weight := make([]float64, lastDays)

@@ -40,8 +40,8 @@ func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
 // farFuture exceeds the life of any process.
 const farFuture = 100 * 365 * 24 * time.Hour
 
-// Run resets the observers, reports them as synced for all time, and waits for the end of
-// ctx. It returns an error at once if one of them panics.
+// Run resets the observers, reports that they are synced for all time, and waits for the
+// end of ctx. It returns an error at once if one of them panics.
 func (l *Memory) Run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return fmt.Errorf("start the bus: %w", err)

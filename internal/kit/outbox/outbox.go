@@ -34,8 +34,8 @@
 // idempotent. Jobs have no order.
 //
 // Each claim raises the job's number of tries, and only the latest attempt ends a job, as
-// with a fencing token. So [Box.Replay] can repeat a job whose current attempt began
-// before the loss.
+// with a fencing token. So [Box.Replay] can repeat a job whose current attempt may have
+// begun before the loss.
 //
 // All times are those of the database's clock. The caller migrates the table outbox_jobs.
 //

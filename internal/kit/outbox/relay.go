@@ -21,7 +21,7 @@ type job struct {
 	id              int64
 	topic           string
 	payload         []byte
-	tries, failures int // tries includes the current attempt
+	tries, failures int // tries includes the current attempt, failures does not
 }
 
 // workerPool counts the running jobs of this process.
@@ -76,8 +76,8 @@ func (b *Box) poll(ctx context.Context, jobs *sync.WaitGroup) (more bool) {
 // nextDue reports whether a job of these topics is due, and in how many milliseconds the
 // next one will be.
 //
-// Like claim and settle, its statement is planned at each call, which is rare. A cached
-// plan of a small table would scan the whole table after it has grown.
+// Like claim and settle, its statement is planned at each call. Such calls are few, and a
+// plan cached for a small table would scan the whole table after it has grown.
 func (b *Box) nextDue(ctx context.Context, topics []string) (due bool, next sql.NullInt64, err error) {
 	names, err := json.Marshal(topics)
 	if err != nil {

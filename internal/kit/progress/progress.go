@@ -31,8 +31,8 @@ type Bar struct {
 	closed      bool
 }
 
-// New starts a Bar for total items; what is their name in the plural. The caller must
-// Close it.
+// New starts a Bar for total items, with their name in the plural. The caller must Close
+// it.
 func New(out io.Writer, what string, total int) *Bar {
 	return newBar(out, what, total, isTerminal(out))
 }
