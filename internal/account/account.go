@@ -66,7 +66,7 @@ const (
 	Female      Gender = "FEMALE"
 )
 
-// A User is a public profile. The phone is visible only to the user.
+// A User is a public profile. Only the user may see the phone.
 type User struct {
 	ID        int64       `json:"id"`
 	Nickname  string      `json:"nickname"`
@@ -120,8 +120,7 @@ type Pictures interface {
 }
 
 // Config holds the dependencies and limits of a Service. Redis, Pictures,
-// Registerer and Log are required. The other zero values disable sending codes
-// and the limits per address.
+// Registerer and Log are required.
 type Config struct {
 	Redis             redis.Cmdable
 	Prefix            string // prefix of the Redis keys

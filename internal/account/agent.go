@@ -13,7 +13,7 @@ const (
 // browsers lists browsers by their product token. Most user agents also contain the
 // tokens of later entries, so the order matters.
 //
-//nolint:gochecknoglobals // a constant that Go cannot say
+//nolint:gochecknoglobals // constant
 var browsers = []struct {
 	name    string
 	product *regexp.Regexp
@@ -31,10 +31,10 @@ func product(names string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:` + names + `)/(\d{1,4})`)
 }
 
-// systems lists words of user agents. A word precedes the words that its user agents
-// also contain.
+// systems lists operating systems by a word of their user agents. Some user agents also
+// contain later words, so the order matters.
 //
-//nolint:gochecknoglobals // a constant that Go cannot say
+//nolint:gochecknoglobals // constant
 var systems = []struct{ word, name string }{
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},

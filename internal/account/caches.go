@@ -13,13 +13,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// openCaches opens the cache of users. Every authenticated request reads its user for
-// the role, so the cache is Essential: other load must not crowd it out.
+// openCaches opens the cache of users. Requests that need a role read their user, so the
+// cache is Essential: other load must not crowd it out.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.users = cache.New(hub, cache.Policy{
 		Name: "user", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, Essential: true,
-		// Active users are read with every request. Without the stores, no stale
-		// entry is served: the user may have lost the admin role.
+		// Active users are read often. StaleIfError is 0, because the user may have lost
+		// the admin role.
 		Local: cache.Local{Share: 0.2, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, User]{
 		Key: decimal, Load: s.loadUsers, All: s.allUsers, Parse: parseDecimal,

@@ -53,8 +53,8 @@ var (
 // lifetime of the code. A known device has its own limits and its own code.
 //
 // It returns an [apierror.UserErrors] for an invalid phone, a country that gets no
-// codes, and too many codes. A rejected request does not count. It returns UNAVAILABLE
-// without a sender, and if the sender or Redis fails.
+// codes, and too many codes. A request that the limits of the phone reject counts only for
+// its network. It returns UNAVAILABLE without a sender, and if the sender or Redis fails.
 func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life time.Duration, err error) {
 	ctx, span := observe.Span(ctx, "account.SendCode")
 	defer span.End()
@@ -160,9 +160,9 @@ func (c *codes) reservationFor(p Phone, by client) reservation {
 }
 
 // send creates a code, stores it and sends it. It stores the code first, so that a
-// fast user finds it. All limits come before that: a rejection leaves the current code
-// of the phone. The limit of the installation comes last, so a rejection by another
-// limit does not count there. The limit of a network does not bind a known device.
+// fast user finds it. It checks the limits before that, so a rejection leaves the current
+// code of the phone valid. The limit of the installation comes last, so a rejection by
+// another limit does not count there. The limit of a network does not bind a known device.
 func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) (outcome string, err error) {
 	var network []limit
 	if by.device.id == 0 {

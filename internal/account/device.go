@@ -33,7 +33,7 @@ type Origin struct {
 	Remembers bool // the client can store a device token
 }
 
-// A device is a known device at one generation. The zero value is an unknown device.
+// A device is a row id and a generation. The zero value is an unknown device.
 type device struct{ id, generation int64 }
 
 // devices issues and checks device tokens. A token gives its client its own limits for
@@ -94,9 +94,9 @@ func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 	return device{int64(binary.BigEndian.Uint64(raw)), int64(binary.BigEndian.Uint64(raw[8:]))}, true
 }
 
-// known returns the device of a token if the phone's user has it at that generation.
-// Only a token with a valid signature costs a statement. If that fails, the device
-// counts as unknown.
+// known returns the device of a token. The device is unknown if the token is invalid or
+// outdated, or after a database error. Only a token with a valid signature costs a
+// statement.
 func (d *devices) known(ctx context.Context, p, legacy Phone, token string) device {
 	of, ok := d.parse(p, token)
 	if !ok {

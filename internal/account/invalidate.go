@@ -20,7 +20,7 @@ const (
 	sessionsEnded = "sessions" // ids of ended sessions
 )
 
-const endBatch = 250 // sessions per pipeline or statement
+const endBatch = 250 // sessions or devices per pipeline or statement
 
 // openOutbox registers the handlers that repeat an unfinished invalidation.
 func (s *Service) openOutbox() {
@@ -41,7 +41,7 @@ func (s *Service) cacheRow(ctx context.Context, row *ent.User, job []outbox.JobR
 	s.outbox.Finish(ctx, err, job...)
 }
 
-// afterCommit is cacheRow without the rows.
+// afterCommit is like cacheRow, but invalidates the users.
 func (s *Service) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...int64) {
 	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), job...)
 }
@@ -56,8 +56,8 @@ func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 	return s.sessions.propagateEnd(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
 }
 
-// ErrNotInvalidated reports that Redis has all end marks, but the bus did not accept all
-// invalidations of sessions.
+// ErrNotInvalidated reports that Redis has all end marks, but an invalidation of sessions
+// or [Config.Ended] failed.
 var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes")
 
 // RepublishEnded stores the end marks in Redis again and invalidates the sessions in
@@ -65,8 +65,8 @@ var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes
 // Use it after Redis lost marks of an unknown age. An older session is rejected at its
 // next use.
 //
-// It returns [ErrNotInvalidated] if only the invalidation failed. Then another process
-// serves a session from memory for at most a second after its bus stops.
+// It returns [ErrNotInvalidated] if only the invalidation failed. Then another process may
+// serve an ended session from memory, for at most a second after its bus stops.
 func (s *Service) RepublishEnded(ctx context.Context) error {
 	var notInvalidated error
 	for from := ""; ; {

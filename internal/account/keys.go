@@ -43,8 +43,8 @@ func (k keys) codeGuesses(p Phone) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}:guesses"
 }
 
-// codeAddress counts the codes that a network requested in an hour. narrow is a network
-// inside of it, or "".
+// codeAddress counts the codes that a network requested in an hour, or only those of the
+// network narrow inside it, unless narrow is "".
 func (k keys) codeAddress(network, narrow string) string {
 	return k.prefix + ":code-limit:{" + digest("address", network) + "}:address" + within(narrow)
 }
@@ -56,8 +56,8 @@ func (k keys) codeHour() string { return k.prefix + ":code-limit:hour" }
 // devices.
 func (k keys) guessHour() string { return k.prefix + ":code-limit:guesses-hour" }
 
-// loginAddress counts the login attempts of a network in an hour. narrow is a network
-// inside of it, or "".
+// loginAddress counts the login attempts of a network in an hour, or only those of the
+// network narrow inside it, unless narrow is "".
 func (k keys) loginAddress(network, narrow string) string {
 	return k.prefix + ":login-limit:{" + digest("address", network) + "}" + ofNetwork(narrow)
 }
@@ -84,7 +84,7 @@ func (k keys) passwordSets(user int64) string {
 }
 
 // ofPhone returns the digest of a phone. It hides the number from a casual reader, but
-// not from an attacker: all numbers can be tried.
+// not from an attacker, who can try all numbers.
 func ofPhone(p Phone) string { return digest("phone", p.E164()) }
 
 // ofDevice returns the key suffix of a known device, or "".

@@ -46,8 +46,8 @@ func (c client) name() string {
 	return "n:" + digest("address", c.site())
 }
 
-// site returns the network that counts guesses at one phone: an IPv4 address or an IPv6
-// site. It returns "unknown" for an unknown network.
+// site returns the network for which guesses at one phone are counted: an IPv4 address or
+// an IPv6 site. It returns "unknown" for an unknown network.
 func (c client) site() string {
 	if c.network == "" {
 		return "unknown"
@@ -118,8 +118,8 @@ func (l *limits) add(ctx context.Context, n int, all []limit) (wait time.Duratio
 	return waitOf(runScript(ctx, l.rdb, l.count, keysOf(all), args...))
 }
 
-// refund uncounts an attempt that compared nothing. It ignores errors: they only leave
-// the user with fewer attempts.
+// refund reverses take, for an action that did not happen. It ignores errors: they only
+// leave the user with fewer attempts.
 func (l *limits) refund(ctx context.Context, all ...limit) {
 	if len(all) > 0 {
 		_ = runScript(context.WithoutCancel(ctx), l.rdb, l.uncount, keysOf(all)).Err()

@@ -33,9 +33,10 @@ type Login struct {
 // Login begins a session. A code creates an account for a new phone, as a customer; a
 // password does not.
 //
-// It returns an [apierror.UserErrors] for a wrong code or password, and for a right one
-// after too many wrong ones. It returns RATE_LIMITED after too many attempts from one
-// network. A device that has logged in to this phone has its own limits.
+// It returns an [apierror.UserErrors] for an invalid phone, for a wrong code or password,
+// and for a right one after too many wrong ones. It returns RATE_LIMITED after too many
+// attempts from one network, or too many wrong codes in all processes. A device that has
+// logged in to this phone has its own limits.
 //
 // It makes several round trips to Redis and a few statements, in sequence: each decides
 // whether the next one is needed.
@@ -113,7 +114,7 @@ func outcomeOf(err error) string {
 	return "failed"
 }
 
-// byCode logs in by code. It does not count text that cannot be a code.
+// byCode checks a code and returns the account, which it creates for a new phone.
 func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text string) (row *ent.User, outcome string, err error) {
 	if outcome, err = s.guess(ctx, p, by, text, "input", "code"); err != nil {
 		return nil, outcome, err
@@ -128,8 +129,8 @@ func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text s
 	return row, "ok", nil
 }
 
-// guess consumes a right code. The error for a wrong code does not depend on whether the
-// phone has a code.
+// guess consumes a right code. Text that cannot be a code does not count as a guess. The
+// error for a wrong code does not depend on whether the phone has a code.
 func (s *Service) guess(ctx context.Context, p Phone, by client, text string, field ...string) (outcome string, err error) {
 	code, ok := readCode(text)
 	if !ok {

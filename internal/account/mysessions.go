@@ -18,11 +18,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// A Session is one login of a user, for that user.
+// A Session is one login, as shown to its user.
 type Session struct {
 	ID         int64
 	CreatedAt  time.Time
-	LastUsedAt time.Time // at most an hour old
+	LastUsedAt time.Time // may lag by an hour
 	IsCurrent  bool
 	Device     *string // browser and system; nil if unknown
 }
@@ -62,7 +62,7 @@ func numberOf(id string) int64 {
 	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
-// running selects the live sessions of a user.
+// running returns the conditions for the live sessions of a user.
 func (s *sessions) running(user int64) []predicate.Session {
 	now := s.now()
 	return []predicate.Session{

@@ -52,11 +52,11 @@ type cost struct {
 // currentCost is the cost of a new hash: Argon2id (RFC 9106) with the memory and passes
 // that the OWASP Password Storage Cheat Sheet recommends for one lane. The RFC's own
 // choices, 64 MiB or 2 GiB, need a dedicated machine.
-var currentCost = cost{memory: 19 << 10, passes: 2, lanes: 1, saltLen: 16, keyLen: 32} //nolint:gochecknoglobals // a constant that Go cannot say
+var currentCost = cost{memory: 19 << 10, passes: 2, lanes: 1, saltLen: 16, keyLen: 32} //nolint:gochecknoglobals // constant
 
 // maxCost bounds the cost of a stored hash: the RFC's choice for little memory, with more
-// passes.
-var maxCost = cost{memory: 64 << 10, passes: 8, lanes: 8, saltLen: 64, keyLen: 64} //nolint:gochecknoglobals // a constant that Go cannot say
+// passes and lanes.
+var maxCost = cost{memory: 64 << 10, passes: 8, lanes: 8, saltLen: 64, keyLen: 64} //nolint:gochecknoglobals // constant
 
 // A hasher hashes and verifies passwords. Each hash takes tens of milliseconds of a
 // processor and 19 MiB, so it bounds the running and the waiting calls. It is safe for
@@ -67,7 +67,8 @@ type hasher struct {
 	derive  func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte
 }
 
-// newHasher returns a hasher that runs limit calls and lets waiting more calls wait.
+// newHasher returns a hasher that runs at most limit calls at once and queues at most
+// waiting more.
 func newHasher(limit, waiting int) *hasher {
 	limit = max(limit, 1)
 	return &hasher{
@@ -104,7 +105,7 @@ func (h *hasher) verify(ctx context.Context, encoded, password string) (ok, stal
 }
 
 // waste does the work of verify at the current cost, for an account that does not exist
-// or has no password. So the time reveals nothing.
+// or has no password, so that the time does not reveal it.
 func (h *hasher) waste(ctx context.Context, password string) error {
 	_, err := h.key(ctx, password, make([]byte, currentCost.saltLen), currentCost)
 	return err

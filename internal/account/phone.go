@@ -15,8 +15,8 @@ var ErrInvalidPhone = errors.New("invalid phone number")
 // A Phone is a telephone number in the form of ITU-T E.164, with a plus sign; "" is none.
 //
 // Formatting and logging mask it, and marshalling returns an error. Only [Phone.E164]
-// returns the number. This does not protect an unexported field of a printed struct, a
-// key of a map that becomes JSON, and the verbs %p and %w, which vet rejects.
+// returns the number. This does not cover an unexported field of a printed struct, a key
+// of a map that becomes JSON, or the verbs %p and %w, which vet rejects.
 type Phone string
 
 // Limits of a number: bytes of input and digits.
@@ -73,8 +73,8 @@ func readPhone(s string) (p, legacy Phone, err error) {
 	return Phone(number), legacy, nil
 }
 
-// withCountry returns digits, which had no plus sign, with the country code. It rejects 00
-// and a number of mainland China without 86: it would be a number of North America.
+// withCountry returns digits, which had no plus sign, with the country code. It rejects a
+// mainland number after 00 without 86, because it would become a North American one.
 func withCountry(digits string) (string, bool) {
 	abroad, found := strings.CutPrefix(digits, "00")
 	switch {
@@ -125,7 +125,7 @@ func (p Phone) String() string { return p.Masked() }
 // LogValue returns the masked number.
 func (p Phone) LogValue() slog.Value { return slog.StringValue(p.Masked()) }
 
-// Format prints the masked number, whatever the verb.
+// Format prints the masked number for every verb.
 func (p Phone) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), p.Masked())
 }

@@ -22,9 +22,10 @@ func Level(points int) int {
 }
 
 // AddPoints adds to the points of users, by id. Numbers may be negative. It ignores users
-// that do not exist. The scan of points compares the sum of paid orders and check-ins
-// (internal/order/sql/count_points.sql), so a new source must be added there: otherwise
-// the scan removes its points. After the commit, pass the jobs to [Service.AfterCommit].
+// that do not exist. After the commit, pass the jobs to [Service.AfterCommit].
+//
+// The scan of points restores the sum of paid orders and check-ins. Add a new source to
+// internal/order/sql/count_points.sql, otherwise the scan removes its points.
 func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
 	if len(points) > 1 { // a fixed order prevents deadlocks
 		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(points))); err != nil {

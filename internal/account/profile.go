@@ -64,8 +64,8 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	return fromRow(row), nil
 }
 
-// avatar returns the picture that a change sets, in a list, or none if it clears it. It
-// adds problems to wrong.
+// avatar returns a list with the new picture, or an empty list if there is none. It adds
+// problems to wrong.
 func (s *Service) avatar(ctx context.Context, user int64, f optional.Field[string], wrong *apierror.UserErrors) (paths []string, err error) {
 	if f.Value == nil {
 		return nil, nil
@@ -207,7 +207,7 @@ type DemoAccount struct {
 const demoAge = 30 * 24 * time.Hour
 
 // EnsureDemoAccounts ensures that each phone has an account with this role and nickname.
-// All get the same password, which is hashed once. It returns them in order.
+// All get the same password, which is hashed once. It returns the users in order.
 func (s *Service) EnsureDemoAccounts(ctx context.Context, password string, accounts ...DemoAccount) ([]*User, error) {
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {

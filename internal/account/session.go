@@ -66,12 +66,12 @@ var (
 type Viewer struct {
 	ID       int64  // 0 if anonymous
 	session  string // its id
-	unknown  error  // why it is not known who this is
+	unknown  error  // of the failed check of the token; nil if it succeeded
 	identity *identity
 }
 
-// An identity lazily reads the user of a viewer: most fields do not depend on a role. It
-// is safe for concurrent use.
+// An identity lazily reads the user of a viewer: most requests do not need it. It is safe
+// for concurrent use.
 type identity struct {
 	accounts *Service
 	user     atomic.Pointer[User] // nil before the first read
@@ -173,8 +173,8 @@ func (s *Service) Logout(ctx context.Context, v Viewer) error {
 	return s.sessions.end(ctx, v.session)
 }
 
-// DropSessions drops all sessions from this process's memory. Call it if Redis is found to
-// reject writes: sessions that were read recently may have ended.
+// DropSessions drops all sessions from this process's memory. Call it when Redis rejects
+// writes: sessions that were read recently may have ended.
 func (s *Service) DropSessions() { s.sessions.memory.DropAll() }
 
 // sessionOf returns the session id of a token, which is its SHA-256. The token is not
@@ -260,8 +260,8 @@ func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg session
 	return s
 }
 
-// newMemory opens the in-process cache of sessions, which serves every authenticated
-// request. An end in another process arrives within moments, or within a second if the
+// newMemory opens the in-process cache of sessions, which every authenticated request
+// reads. An end in another process arrives within moments, or within a second if the
 // processes are disconnected.
 func newMemory(hub *cache.Client) *cache.Memory[string, int64] {
 	same := func(id string) string { return id }

@@ -53,7 +53,7 @@ func (s *sessions) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...
 }
 
 // purge deletes the rows of ended sessions after [endedRowLife], in case Redis loses the
-// end, and the rows of expired sessions. The latter may be out of date by the refresh
+// end, and the rows of expired sessions. The expiry in a row may lag by the refresh
 // intervals.
 func (s *sessions) purge(ctx context.Context) error {
 	for {
@@ -62,7 +62,7 @@ func (s *sessions) purge(ctx context.Context) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		// The condition again: one may have been used meanwhile.
+		// Check again: a session may have been used meanwhile.
 		if _, err := s.db.Session.Delete().Where(entsession.IDIn(ids...), over).Exec(ctx); err != nil {
 			return fmt.Errorf("delete %d sessions: %w", len(ids), err)
 		}

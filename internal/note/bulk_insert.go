@@ -15,7 +15,7 @@ import (
 
 // Seed is a note of seed or demo data, before it has an id. Its texts are stored unchanged.
 type Seed struct {
-	ExternalID string // identifies the note in its seed; may name a stored note
+	ExternalID string // identifies the note in its seed; a stored note is not inserted again
 	AuthorID   int64
 	ShopID     int64
 	Title      string
@@ -115,8 +115,8 @@ func (s *Service) insertMissing(ctx context.Context, tx *ent.Tx, batch []Seed, k
 	return ids, fresh, nil
 }
 
-// numberAll numbers notes that tx publishes, in order, like [Service.number]. It must be
-// the last operation of tx. It returns the last number.
+// numberAll is [Service.number] for several published notes, in order. It returns the last
+// number.
 func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last, follows int64, err error) {
 	if len(rows) == 1 {
 		return s.numberOne(ctx, tx, rows[0])

@@ -12,7 +12,8 @@ import (
 )
 
 // number takes the next number of the feed for a change of a note and stores the event. It
-// must be the last operation of tx.
+// must be the last operation of tx. follows is the number of earlier transactions that
+// added follows, see [Service.LockHead].
 //
 // All numbers come from one row, which tx locks until its commit. So numbers have no gaps
 // and follow the order of commits. A failed transaction consumes none, and a reader that
@@ -73,7 +74,7 @@ func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) 
 // LockHead returns the newest number of the feed and locks it until tx ends: no note is
 // published before the commit of tx. Transactions that add follows call it last, to know
 // the feed at their commit. The row counts these transactions, and each event contains the
-// count. A process that knows as many follows knows the recipients of the event.
+// count. A process that has read as many of them knows the recipients of the event.
 func (s *Service) LockHead(ctx context.Context, tx *ent.Tx) (head int64, err error) {
 	found := false
 	err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.head, nil, func(rows *sql.Rows) error {

@@ -59,8 +59,9 @@ func (p rankedNote) compare(o rankedNote) int {
 	return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID))
 }
 
-// loadRankings creates the current ranking. It ignores older and future numbers, which only
-// invented cursors contain. It tolerates clocks that differ by two intervals.
+// loadRankings creates the current ranking. It accepts numbers of the last two intervals,
+// for processes with slow clocks. It ignores all others: a ranking created now would not
+// continue the pages of an older one.
 func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]rankedNote, error) {
 	found := map[int64][]rankedNote{}
 	for _, n := range numbers {
@@ -146,7 +147,7 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 	return pageOf(found, first, after, false), nil
 }
 
-// hotPage is the state of a reader.
+// hotPage is the state of one call of [Service.Hot].
 type hotPage struct {
 	ranking int64
 	list    []rankedNote // of the ranking

@@ -1,10 +1,10 @@
-// Package note manages notes: what people write about shops. It publishes, deletes and
-// clears notes, lists them by author, shop and hot rank, and stores their counters. Package
-// like stores the likes of notes, package comment their comments.
+// Package note manages notes, which users write about shops. It publishes and deletes
+// notes, lists them by author, shop and hot rank, and stores their counters. Package like
+// stores the likes of notes, package comment their comments.
 //
-// The database is the source of truth. A note changes only when it loses a deleted image,
-// is deleted, or is cleared. So its row is cached for long, and its counters, which change
-// often, have their own cache.
+// The database is the source of truth. A note changes only when it loses a deleted image
+// or is deleted. So its row is cached for long, and its counters, which change often, have
+// their own cache. The texts of deleted notes are cleared later.
 package note
 
 import (

@@ -91,8 +91,9 @@ func (s *Service) images(ctx context.Context, author int64, paths []string, wron
 // the note after Publish returns, hot lists within two seconds.
 //
 // It returns an [apierror.UserErrors] with all invalid fields, including a missing shop.
-// Above the author's hourly limit, it returns one with [quota.LimitReached]. All other
-// errors come from the database. Publish is not idempotent.
+// Above the author's hourly limit, it returns one with [quota.LimitReached]. It returns
+// UNAVAILABLE if too many notes wait. All other errors come from the database. Publish is
+// not idempotent.
 func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, error) {
 	ctx, span := observe.Span(ctx, "note.Publish")
 	defer span.End()
@@ -173,8 +174,8 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNot
 }
 
 // publishRows completes the transaction that inserted notes. It records their images,
-// counts and delivers the notes, and numbers them last. With program, any images may be
-// shown.
+// updates the note counts, enqueues the fan-out and numbers the notes last. With program,
+// any images may be shown.
 func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (effects commitEffects, err error) {
 	shown, err := shownBy(rows, program)
 	if err != nil {

@@ -15,9 +15,6 @@ import (
 )
 
 // openCaches sets the policy of each cache. For their invalidation see invalidate.go.
-//
-// Fields that change with every order or comment (sold, commentCount) need a shorter TTL
-// if they are written often.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.shops = cache.New(hub, cache.Policy{
 		Name: "shop", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
@@ -30,7 +27,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 	})
 	s.types = cache.New(hub, cache.Policy{
 		Name: "shop-type", TTL: time.Hour, StaleTTL: time.Hour, Beta: 1, NegativeTTL: time.Minute, StaleIfError: time.Hour,
-		// A few dozen types, shown on every page; only a release changes them.
+		// A few dozen types, shown on every page; they rarely change.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Type]{Key: decimal, Load: s.loadTypes, Parse: parseDecimal})
 

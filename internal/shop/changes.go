@@ -63,8 +63,8 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	return s.typeExists(ctx, id)
 }
 
-// check returns all errors of clean changes to the row have, which is empty for a new
-// shop. typeExists reports whether the type exists; known holds the usable images.
+// check returns all errors of c, which must be clean. have is the current row, empty for a
+// new shop. typeExists reports whether the type exists; known holds the usable images.
 func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapath.Size) apierror.UserErrors {
 	var wrong apierror.UserErrors
 	// An imported shop may have no address, and a form may send the empty address back.
@@ -141,7 +141,7 @@ func lineOrClear(f optional.Field[string]) optional.Field[string] {
 	return f
 }
 
-// checkText checks the length of a text. Messages call the text what.
+// checkText checks the length of a text. what is the name of the text in messages.
 func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[string], required bool, limit int) {
 	switch {
 	case !f.Given:

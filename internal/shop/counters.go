@@ -75,8 +75,8 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
 }
 
-// AfterCommit is [Service.Invalidate] for the writer of a change, after its commit. If
-// Redis fails, the outbox retries.
+// AfterCommit is [Service.Invalidate] after the commit of a change. If Redis fails, the
+// outbox retries.
 func (s *Service) AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
 	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
 }

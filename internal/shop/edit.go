@@ -18,8 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// editTimeout bounds one call of Create or Update: five seconds, with the last call to
-// Redis, which may begin just before the deadline.
+// editTimeout lets one call of Create or Update take at most five seconds: the last call
+// to Redis may begin just before the deadline.
 const editTimeout = 5*time.Second - redisTimeout
 
 // Editor is the user who edits a shop.

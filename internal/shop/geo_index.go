@@ -28,12 +28,12 @@ const (
 	addBatch         = 500     // shops in one call of a script
 	pipelineBatch    = 500     // commands in one pipeline
 
-	cellTTL      = time.Hour        // then the rows are read again, in case Redis lost writes
-	emptyCellTTL = 10 * time.Minute // of a cell without shops: queries may cover any sea
+	cellTTL      = time.Hour        // limits the age of cells that miss writes Redis lost
+	emptyCellTTL = 10 * time.Minute // of a cell without shops; queries can create any number
 	draftTTL     = time.Minute      // after the last progress of a rebuild
 	buildTimeout = time.Minute      // of one rebuild
 	builders     = 2                // concurrent rebuilds
-	buildQueue   = 1024             // waiting rebuilds; the next reader retries others
+	buildQueue   = 1024             // waiting rebuilds; readers enqueue dropped ones again
 	redisTimeout = 250 * time.Millisecond
 )
 
@@ -357,7 +357,7 @@ func (c *geoIndex) limit(cell geo.Cell) int {
 	return c.max
 }
 
-// jittered returns a TTL in [d/2, d], so that cells do not expire together.
+// jittered returns a TTL in [d/2, d), so that cells do not expire together.
 func jittered(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2) //nolint:gosec // not a secret
 }

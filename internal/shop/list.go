@@ -154,7 +154,7 @@ func (q Query) filters() []predicate.Shop {
 	return where
 }
 
-// lists reports whether a shop passes the same conditions.
+// lists reports whether a shop meets the conditions of filters.
 func (q Query) lists(s *Shop) bool {
 	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || optional.Value(s.OwnerID) == q.OwnerID)
 }
@@ -349,8 +349,8 @@ func (k sortKey) compare(o sortKey) int {
 	return cmp.Or(cmp.Compare(o.Value, k.Value), cmp.Compare(o.ID, k.ID))
 }
 
-// nearName returns the name of the order in cursors of nearby lists, which include a
-// border.
+// nearName returns the name of the order in cursors of nearby lists. They also contain the
+// border of the list, see listNearestSorted.
 func (q Query) nearName() string { return "NEAR_" + string(q.Order) }
 
 // cursor returns the cursor of a shop. Nearby lists pass a border.

@@ -130,8 +130,8 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 	}
 }
 
-// more returns the next limit after limit candidates had too short a reach. It estimates
-// the number up to the cursor from the density so far.
+// more returns a larger limit for a search whose candidates did not reach far enough. It
+// estimates the number up to the cursor from the density so far.
 func more(limit int, reach, cursor float64) int {
 	estimate := float64(limit)
 	if reach < cursor {
@@ -215,7 +215,7 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 			}
 		}
 		slices.SortFunc(near, func(a, b ranked) int { return a.at.compare(b.at) })
-		// The next candidate may be nearer than its distance.
+		// The next candidate may be nearer than its distance, by slack.
 		if len(near) >= n && len(list) > 0 && list[0].distance-slack > near[n-1].at.distance {
 			break
 		}
@@ -223,7 +223,7 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 	return near[:min(len(near), n)], nil
 }
 
-// between selects the rows at a distance of from to to metres from the centre.
+// between selects the rows with a distance in [from, to] metres from the centre.
 func between(center geo.Point, from, to float64) predicate.Shop {
 	return func(sel *sql.Selector) {
 		sel.Where(sql.P(func(b *sql.Builder) {

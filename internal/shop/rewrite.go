@@ -24,10 +24,10 @@ const (
 // differ after an upgrade that changes the function, and while servers of the previous
 // release write.
 //
-// The job reads pages of 500 rows, rewrites the different ones in one statement, and pauses
+// The job reads pages of 500 rows, rewrites the outdated ones in one statement, and pauses
 // for the same time. It skips rows that are locked or changed meanwhile. It may run in
-// several processes, and the next run continues after an interruption. Searches find the
-// rows before and after.
+// several processes, and a run after an interruption finds the remaining rows. Searches
+// find a row before and after its rewrite.
 func (s *Service) SearchTexts() schedule.Job {
 	return schedule.Job{Name: "shop.search-texts", Every: rewriteEvery, Timeout: rewriteLimit, Do: s.rewriteSearchTexts}
 }

@@ -80,7 +80,8 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	return sum, nil
 }
 
-// invalidateRetrying retries a few times, because the outbox is slow for a long import.
+// invalidateRetrying invalidates shops. It retries at once, because the outbox is slow for
+// a long import.
 func (s *Service) invalidateRetrying(ctx context.Context, ids []int64, stored []geoEntry) (err error) {
 	for range invalidateTries {
 		if err = s.invalidate(ctx, ids, stored); err == nil || ctx.Err() != nil {

@@ -1,4 +1,4 @@
--- add_counts: add to the counters of users, each at most once.
+-- add_counts: add to the counters of users. Each user occurs once.
 --
 -- $1  a JSON array of {id, followers, followees, notes, points}
 --
