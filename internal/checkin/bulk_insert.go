@@ -29,8 +29,8 @@ type Draft struct {
 
 // BulkInsert stores check-ins with their points and returns the number of new ones. An
 // existing day stays and earns nothing, so a call can be repeated. It is one transaction,
-// with two statements per 500 months, and locks the users until its end. Some thousand
-// drafts per call are a good size.
+// with two statements per 500 months, and locks the users until its end. Pass a few
+// thousand drafts per call.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 // oldest returns the first month that is stored in Redis.
 func (s *Service) oldest() month { return monthOf(s.today()).before(recent - 1) }
 
-// A draftedMonth is a month of a user with its drafts, a parameter of sql/plant.
+// A draftedMonth is a month of a user with its drafts, an element of the parameter of plant.
 type draftedMonth struct {
 	bitRef
 	Days   days `json:"days"`

@@ -20,8 +20,8 @@ var errBusy = apierror.New(apierror.Unavailable, "Too many check-ins at the mome
 // Redis failed, and the points earned: [Points], or 0 for a repeated check-in. A repetition
 // takes no lock and writes nothing. Of two concurrent check-ins of a user, one earns.
 //
-// An error means that the database failed, perhaps after the commit. Then a second call
-// finds the check-in and earns nothing.
+// It returns UNAVAILABLE if too many check-ins wait. Any other error means that the database
+// failed, perhaps after the commit. Then a second call finds the check-in and earns nothing.
 func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int, err error) {
 	ctx, span := observe.Span(ctx, "checkin.CheckIn")
 	defer span.End()

@@ -10,8 +10,8 @@ import (
 // topic is the outbox topic of this package. A job contains the changed months.
 const topic = "check-ins"
 
-// changed completes bitmaps from their rows, after a writer could not update Redis. It may
-// be repeated, late and in any order.
+// changed completes bitmaps from their rows. It is idempotent, and may run late and in any
+// order.
 func (s *Service) changed(ctx context.Context, refs ...bitRef) error {
 	rows, err := s.rowsOf(ctx, s.db, refs)
 	if err != nil {

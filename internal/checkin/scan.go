@@ -15,11 +15,11 @@ const (
 	scanPage     = 100              // bitmaps per round trip and statement
 	scanRate     = 500              // bitmaps per second
 	scanLimit    = 30 * time.Second // timeout of the read of a page
-	recheckAfter = time.Second      // pause after which a lagging bitmap has caught up
+	recheckAfter = time.Second      // until pending updates have reached Redis
 )
 
-// Scans returns the scans of this package: of the bitmaps in Redis. The order package
-// compares points, together with those of orders.
+// Scans returns the consistency scan of the bitmaps in Redis. Package order scans the points
+// of check-ins, together with those of orders.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
 		{Name: "check-ins", Description: "check-in bitmaps in Redis with their rows", Rate: scanRate, Redis: true, Run: s.scan},

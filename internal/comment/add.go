@@ -124,12 +124,12 @@ type written struct {
 	jobs             []outbox.JobRef
 }
 
-// store is the transaction that adds comments. It skips drafts with a missing note or
+// store is the transaction that adds comments. It rejects drafts with a missing note or
 // parent, or above the author's limit. Nil uses have no limit.
 //
 // It locks comments, counts of notes, and shops, each in id order, before it inserts. So
-// ids follow the order of commits. The scan locks one of the three, and therefore reads
-// consistent rows and counts.
+// ids follow the order of commits. A repair locks one of the three, so the count that it
+// reads does not change before its commit.
 func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []*quota.Use, w *written) error {
 	*w = written{rows: make([]*Comment, len(drafts)), refused: make([]error, len(drafts))}
 	roots, err := rootsOf(ctx, tx, drafts, w.refused)
@@ -256,7 +256,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *writ
 	return nil
 }
 
-// insert stores the rows and returns their ids, which are ascending.
+// insert stores the accepted drafts, fills w.rows and returns the ids, which are ascending.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots []*int64, w *written) ([]int64, error) {
 	type row struct {
 		Note    int64  `json:"note"`
@@ -318,7 +318,7 @@ const clearBatch = 500 // rows per statement
 // ClearTexts clears the contents of all comments on deleted notes, in batches. It is
 // idempotent.
 func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
-	for _, note := range notes { // one at a time: its index then returns comments in id order
+	for _, note := range notes { // one at a time, so that the index returns comments in id order
 		onNote := entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil())
 		for _, where := range []predicate.Comment{onNote, func(q *entsql.Selector) { belowRoots(q, note) }} { // one index each
 			for last, more := int64(0), true; more; {

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// headSize is the number of entries of each list that are cached: several first pages.
+// headSize is the number of cached entries of each list: several first pages.
 const headSize = 50
 
 // openCaches sets the policy of each cache. For their invalidation see invalidate.go.

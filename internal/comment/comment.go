@@ -4,9 +4,9 @@
 // replies, oldest first. A reply to a reply has the same root and stores its parent. Deeper
 // trees are unreadable on phones, and one index cannot page them.
 //
-// Only the counters of a comment change. A comment exists as long as its note. Reads hide
-// comments on deleted notes with [Notes.Exist], so the deletion of a note changes nothing
-// here.
+// Only the counters of a comment change. Reads hide comments on deleted notes with
+// [Notes.Exist], so the deletion of a note writes nothing here. [Service.ClearTexts] clears
+// their texts later.
 //
 // The database is the source of truth. Redis caches rows, and the first ids of lists.
 // The ids of the comments on a note follow the order of their commits, because an insert

@@ -47,7 +47,8 @@ func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(err) // Redis is unavailable
 }
 
-// invalidate is Invalidate. It returns the existing comments with note and root.
+// invalidate is Invalidate. It returns the existing comments, with only id, note and root
+// set.
 func (s *Service) invalidate(ctx context.Context, ids []int64) ([]*Comment, error) {
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)

@@ -68,8 +68,7 @@ func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after p
 
 // Replies returns a page of all replies below each comment, oldest first. It is as fresh as
 // [Service.ByID]. Replies and missing comments have an empty page. Cursors, errors and cost
-// are those of [Service.ByNotes], plus one round trip for the comments. Comments without
-// replies need no list.
+// are those of [Service.ByNotes], plus one round trip for the comments.
 func (s *Service) Replies(ctx context.Context, roots []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.Replies")
 	defer span.End()
@@ -82,7 +81,7 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 		if err != nil {
 			return nil, err
 		}
-		below = -id // positions ascend towards the oldest
+		below = -id // see loadReplies
 	}
 	found, err := s.ByIDs(ctx, roots)
 	if err != nil {

@@ -117,7 +117,7 @@ func (f *celebrityCache) put(user int64, cached followedCelebrities) {
 	f.young[user] = cached
 }
 
-// sourceNames returns the names of authors in the window of followees.
+// sourceNames returns the members of authors in the window of followees.
 func sourceNames(authors []int64) []string {
 	list := make([]string, len(authors))
 	for i, author := range authors {

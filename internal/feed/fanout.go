@@ -21,12 +21,12 @@ import (
 // Topic is the outbox topic of fan-outs. A job holds the ids of notes to push.
 const Topic = "feed"
 
-// authorsAtOnce is the maximum of authors per round of a fan-out. A round pushes to one batch of
-// followers of each.
+// authorsAtOnce is the maximum number of authors per round of a fan-out. A round pushes to one
+// batch of followers of each.
 const authorsAtOnce = 16
 
-// roundsAtOnce limits the concurrent rounds of a process, over all jobs: each holds the followers
-// of all its batches in memory.
+// roundsAtOnce limits the concurrent rounds of a process, because each holds the followers of its
+// batches in memory.
 const roundsAtOnce = 2
 
 // errUnfinished ends a run of a fan-out that has more to do. The next run, in any process,
@@ -34,8 +34,8 @@ const roundsAtOnce = 2
 var errUnfinished = errors.New("fan-out is unfinished")
 
 // EnqueueFanOut adds the fan-out of notes to tx. After the commit, every feed shows them, and
-// fan-outs push them to the inboxes. authors has the author of each note, whose row tx holds
-// locked. followers has the number of followers of each author.
+// fan-outs push them to the inboxes. authors maps each note to its author, whose row tx must have
+// locked. followers maps each author to the number of followers.
 //
 // An author with too many followers becomes a celebrity in the same transaction. So any reader
 // that sees the note knows that it is not pushed. EnqueueFanOut returns these celebrities.
@@ -141,7 +141,7 @@ func (s *Service) ResetFanOut(ctx context.Context) error {
 	return nil
 }
 
-// turnDeadline returns when a job has used half of its time. The next run does the rest.
+// turnDeadline returns the time at which a job has used half of its time. The next run continues.
 func turnDeadline(ctx context.Context) time.Time {
 	deadline, ok := ctx.Deadline()
 	if !ok { // the outbox always sets one
@@ -171,7 +171,7 @@ func (s *Service) loadJobs(ctx context.Context, notes []int64) ([]fanOutJob, err
 		if p := progressOf[r.ID]; p != nil {
 			one.below, one.saved = p.Below, true
 		}
-		if one.below > 0 { // 0: finished, other notes of its job are not
+		if one.below > 0 { // 0 is finished, see saveDone
 			pushes = append(pushes, one)
 		}
 	}
@@ -181,8 +181,8 @@ func (s *Service) loadJobs(ctx context.Context, notes []int64) ([]fanOutJob, err
 // runRound pushes a batch of some of the notes, stores their progress, and returns the unfinished
 // ones.
 func (s *Service) runRound(ctx context.Context, pushes []fanOutJob) (left []fanOutJob, err error) {
-	// Take the notes with the least progress first, and of each author those with equal progress,
-	// so that the notes of one author proceed together.
+	// All notes of a round have the same progress, the least of all, so the notes of one author
+	// proceed together.
 	slices.SortFunc(pushes, func(a, b fanOutJob) int {
 		return cmp.Or(cmp.Compare(b.below, a.below), cmp.Compare(a.author, b.author), cmp.Compare(a.seq, b.seq))
 	})
@@ -236,11 +236,11 @@ func (s *Service) runRound(ctx context.Context, pushes []fanOutJob) (left []fanO
 	return left, nil
 }
 
-// errOvertaken ends an attempt when another one has more progress, has ended, or has to start
-// again.
+// errOvertaken ends an attempt at a note whose stored progress another attempt or
+// [Service.ResetFanOut] has changed.
 var errOvertaken = errors.New("overtaken by another fan-out of this note")
 
-// saveProgress stores that a note was pushed to followers, down to a follow. It returns
+// saveProgress stores that a note was pushed to all follows with ids of at least below. It returns
 // errOvertaken if the stored progress is not that of this attempt.
 func (s *Service) saveProgress(ctx context.Context, p *fanOutJob, below int64, pushed int) error {
 	if !p.saved {

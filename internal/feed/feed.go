@@ -2,28 +2,28 @@
 //
 // The source of truth is two tables, follows and notes. The feed is their join, ordered by feed
 // number. A note's transaction takes its number last, so numbers follow the commits. Every page
-// equals the result of that query at the time of the page. The other parts make it faster, and
-// may be lost at any time:
+// equals the result of that query at the time of the page. The other parts only make it faster:
 //
-//   - Inboxes (inbox.go). Fan-outs push notes to one sorted set per follower in Redis, the newest
-//     500. From its oldest entry on, an inbox has no hole. Pages below that floor come from the
-//     database, with the same cursors. A user that has not read for 14 days has no inbox.
+//   - Inboxes (inbox.go). Fan-outs push notes to one sorted set per follower in Redis, which holds
+//     the newest 500. An inbox has no gaps above its oldest entry. Pages below that floor come from
+//     the database, with the same cursors. The inbox of a user that does not read expires after
+//     14 days.
 //
 //   - The fan-out (fanout.go). A job of the transaction that publishes a note pushes it. Neither
 //     the writer nor the readers wait for it.
 //
 //   - The log tail (log_tail.go). Each process knows the newest numbers of the log of notes. It
-//     merges notes that are perhaps not pushed yet, and hides notes that are deleted. Numbers are
-//     dense, so a process knows when it knows all of them.
+//     merges notes that may not be pushed yet, and hides notes that are deleted. Numbers have no
+//     gaps, so a process detects missing ones.
 //
 //   - Celebrities (celebrity.go). Notes of authors with very many followers are not pushed. They
-//     are in an outbox per author, which readers merge.
+//     are in a timeline per author, which readers merge.
 //
 //   - The live hub (live_hub.go). It serves live feeds from a position in the same log and an
-//     index of followers by author, limited to the users that are connected to this process.
+//     index by author of the followers that are connected to this process.
 //
-// Every read decides what it shows: the script that reads the inbox checks the window of
-// followees, and a note without a row is hidden.
+// Every read checks its entries: the script that reads the inbox omits authors that are not in the
+// window of followees, and a note without a row is hidden.
 package feed
 
 import (
@@ -43,8 +43,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Threshold is the default number of followers that makes an author a celebrity. By `tandian
-// bench feedsim`, it is near the cheapest value from a million to a hundred million users.
+// Threshold is the default number of followers that makes an author a celebrity. In simulations of
+// a million to a hundred million users it is near the cheapest value (lab bench feedsim).
 const Threshold = 100_000
 
 // Notes provides notes to a [Service]. Implementations must be safe for concurrent use.
@@ -76,7 +76,7 @@ type Config struct {
 	InboxSize   int           // entries of an inbox; default 500
 	InboxLife   time.Duration // minimum lifetime of an inbox after a read; at most a third longer; default 14 days
 	OutboxSize  int           // entries of a celebrity's outbox; default 200
-	LogTailSize int           // minimum of log numbers in memory; default 65 536
+	LogTailSize int           // minimum number of log events in memory; default 65 536
 	Batch       int           // followers per batch of a fan-out; default 1000
 
 	// Announce sends a hint about new events to the [Service.ReceiveHint] of other processes. It
@@ -113,7 +113,7 @@ type Service struct {
 	tail          *logTail
 	hub           *liveHub
 	loader        *noteLoader   // notes of live feeds
-	hintReady     chan struct{} // capacity 1: hints has something to announce
+	hintReady     chan struct{} // capacity 1: hints is not empty
 	hints         pendingHints
 	inboxes       *cache.Union[int64]
 	timelineCache *cache.Cache[int64, authorTimeline]
@@ -127,8 +127,8 @@ var files embed.FS
 
 type statements struct{ newest, events, begun, followees string }
 
-// New returns a Service. It only starts short reads of the feed log. The caller closes the
-// dependencies after [Service.Wait].
+// New returns a Service. Calls start short reads of the feed log in the background, so the caller
+// closes the dependencies after [Service.Wait].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
 	if err := sqldb.Read(files, db.Dialect(), map[string]*string{
@@ -147,8 +147,8 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// Run serves live feeds and tracks the fan-outs that end, until ctx ends. It may run in many
-// processes. Without it, live feeds are silent. Pages stay correct, at an increasing cost.
+// Run serves live feeds and tracks the open fan-outs, until ctx ends. Each process that serves
+// feeds must run it. Without it, live feeds receive nothing, and pages are correct but slower.
 func (s *Service) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { s.tail.run(ctx, s.cfg.Log) })
@@ -157,18 +157,17 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// RefreshFanOuts rereads which fan-outs are under way. Call it after jobs were replayed.
+// RefreshFanOuts rereads the open fan-outs. Call it after jobs were replayed.
 func (s *Service) RefreshFanOuts(ctx context.Context) error { return s.tail.refreshOpen(ctx) }
 
-// MarkSuspect rereads the log before the next page or live update, and tells live feeds to
-// resync. Call it after the database was promoted or restored: it may lack the end of the log.
+// MarkSuspect rereads the log before the next page or live update, and resyncs live feeds. Call it
+// after the database was promoted or restored: it may lack the end of the log.
 func (s *Service) MarkSuspect() {
 	s.tail.markSuspect()
 	s.hub.markSuspect()
 }
 
-// Wait returns when no read of the log or of live notes is under way. Call it before the database
-// closes.
+// Wait waits for the reads of the log and of live notes. Call it before the database closes.
 func (s *Service) Wait() {
 	s.tail.wait()
 	s.loader.reads.Wait()

@@ -14,8 +14,8 @@ import (
 )
 
 // inboxName begins the keys of the inboxes, sorted sets of kit/cache: PREFIX:feed:in:{USER} maps
-// AUTHOR/NOTE to number. With :s it is the newest follow that the inbox includes, with :l the
-// right to load it. The followees of the user are in the same slot.
+// AUTHOR/NOTE to number. The key with the suffix :s holds the newest follow that the inbox
+// includes, the key with :l is the lock of a load. The followees of the user are in the same slot.
 //
 // Only reads create and refresh an inbox, so each one belongs to an active reader.
 const inboxName = "feed:in"
@@ -59,7 +59,8 @@ func parseEntry(e cache.Entry) (entry, bool) {
 	return entry{seq: e.Score, note: n, author: a}, found && err == nil && err2 == nil
 }
 
-// loadInbox loads inboxes: a source is a followee, its score the id of the follow.
+// loadInbox loads the inbox of a user from follows with ids above one. It also returns the id of
+// the newest follow.
 func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) ([]cache.Entry, int64, error) {
 	entries, newest, err := s.newest(ctx, user, math.MaxInt64, limit, min(limit, firstPerAuthor), above)
 	members := make([]cache.Entry, len(entries))
@@ -69,8 +70,8 @@ func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) (
 	return members, newest, err
 }
 
-// newest reads the newest notes below a number by the followees of a user from the database. It
-// reads followees whose follow id is above one, and returns the largest of these ids.
+// newest reads from the database the newest notes below a number by the followees of a user. It
+// considers only follows with ids above the parameter above, and returns the largest of their ids.
 func (s *Service) newest(ctx context.Context, user, below int64, limit, ofEach int, above int64) (entries []entry, newest int64, err error) {
 	select {
 	case s.queries <- struct{}{}:

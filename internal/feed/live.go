@@ -44,8 +44,8 @@ func logCursor(number int64) page.Cursor { return page.Encode(liveCursor, number
 // update seen; without one, the feed begins with [Ready].
 //
 // Updates come in the order of the log, without gaps and repetitions. A client that is too far
-// behind gets [Resync]. Subscribers share the values. An invalid cursor is an [apierror.Error] of
-// the kind BadUserInput.
+// behind gets [Resync]. Subscribers share the values, so do not change them. An invalid cursor is
+// an [apierror.BadUserInput] error.
 func (s *Service) Subscribe(user int64, after page.Cursor) (broadcast.Source, error) {
 	l := &liveFeed{s.hub, user, -1}
 	if after != "" {
@@ -97,8 +97,8 @@ func constLoader(u Update) func(context.Context) (any, error) {
 }
 
 // SeqCommitted announces committed events to the live feeds of all processes. Call it after a
-// commit that took log numbers, with the last number and the events, or none if they are many. It
-// does not wait.
+// commit that took log numbers, with the last number and the events, or no events for a large
+// batch. It does not wait.
 func (s *Service) SeqCommitted(last int64, events ...Event) {
 	s.hub.receive(last, events...)
 	if s.cfg.Announce == nil {
@@ -111,14 +111,14 @@ func (s *Service) SeqCommitted(last int64, events ...Event) {
 	}
 }
 
-// CheckLog rereads the log for live feeds, because announcements may have been lost.
+// CheckLog rereads the log for live feeds. Call it if announcements may have been lost.
 func (s *Service) CheckLog() { s.hub.receive(0) }
 
 // RefreshFollows rereads the follows of users for their live feeds. Call it after a commit that
 // changed them. It does not wait; the feeds change within moments.
 func (s *Service) RefreshFollows(users ...int64) { s.hub.markDirty(users...) }
 
-// MarkFollowsStale rechecks the follows of every connected viewer, because changes may have been
+// MarkFollowsStale rechecks the follows of every connected viewer. Call it if changes may have been
 // missed.
 func (s *Service) MarkFollowsStale() { s.hub.markFollowsStale() }
 

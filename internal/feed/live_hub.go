@@ -22,9 +22,9 @@ const (
 	viewersAtOnce   = 64               // viewers whose follows one statement reads
 	versionsAtOnce  = 500              // viewers whose versions one statement reads
 	maxReplayed     = 1000             // due events per replay; with more, the client resyncs
-	maxChecked      = 20_000           // numbers checked per replay, which holds the lock
+	maxChecked      = 20_000           // events checked per replay, under the lock; with more, the client resyncs
 	maxFollowStarts = 10_000           // follows since the last event; with more, all viewers are reloaded
-	viewerTTL       = 30 * time.Second // how long a viewer without sessions stays loaded
+	viewerTTL       = 30 * time.Second // lifetime of a viewer without sessions
 	maxHinted       = 1000             // announced events in the queue; with more, the log is read
 	recentUpdates   = 4096             // updates that returning clients share
 )
@@ -33,14 +33,14 @@ const (
 // up to it were delivered. Later ones are read from the log, unless a hint already contains them.
 // So a lost hint only costs time.
 //
-// An event is due to each viewer that follows its author since an earlier number. A follow stores
-// the log head, and locks it against the next number until its commit. So a process that sees an
-// event in the log also sees every follow that the event is due to. The hub reads these follows
-// before it delivers the event. It learns of ended follows within moments.
+// An event is due to each viewer that has followed its author since an earlier number. A follow
+// stores the log head, and locks it against the next number until its commit. So a process that
+// sees an event in the log also sees every follow for which the event is due. The hub reads these
+// follows before it delivers the event. It learns of ended follows within moments.
 //
-// A hint holds the event, its number, and the number of transactions before it in which follows
-// began. The hub delivers it without reading the log if it is the next number and no follow is
-// unknown.
+// A hint holds the event, its number, and the number of earlier transactions that added follows.
+// The hub delivers the event without reading the log if its number is the next one and the hub
+// knows all those follows.
 //
 // One goroutine, run, reads and delivers. A liveHub is safe for concurrent use.
 type liveHub struct {
@@ -81,8 +81,8 @@ func (h *liveHub) signal() {
 	}
 }
 
-// receive takes a hint: the log goes up to number, or further than before if it is 0. events are
-// the last ones, if known.
+// receive handles a hint. number is the new head of the log, 0 if unknown. events are the events
+// up to it, or none if unknown.
 func (h *liveHub) receive(number int64, events ...Event) {
 	for last := h.announcedHead.Load(); number > last && !h.announcedHead.CompareAndSwap(last, number); last = h.announcedHead.Load() {
 	}
@@ -126,7 +126,7 @@ func (h *liveHub) run(ctx context.Context) {
 		}
 		for more := true; more && ctx.Err() == nil; {
 			select {
-			case <-check.C: // even if there is always more to do
+			case <-check.C: // also under constant load
 				h.tick()
 				check.Reset(clock.Jitter(checkInterval))
 			default:
@@ -158,8 +158,8 @@ func (h *liveHub) tick() {
 	h.s.m.liveViewers.Set(float64(len(h.viewers)))
 }
 
-// step does the most urgent work, and reports whether there is more. Events come first, then new
-// sessions, then changed follows, some of them at a time.
+// step does the most urgent work, and reports whether there is more. Events come first, then a
+// batch of new sessions and changed follows.
 func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
 	look, hinted := h.checkLog, h.hinted
@@ -195,7 +195,7 @@ func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.admitAll()
-	if err != nil && len(h.joining) > len(users) { // try others first next time
+	if err != nil && len(h.joining) > len(users) { // try other sessions first next time
 		h.joining = append(h.joining[len(users):], h.joining[:len(users)]...)
 	}
 	return h.checkLog || len(h.joining) > 0 || len(h.dirty) > 0, err
@@ -221,8 +221,8 @@ func (h *liveHub) nextUsers() (users []int64, ahead bool) {
 	return users, ahead
 }
 
-// deliverHinted delivers announced events while they are the next ones in the log, and no follow
-// is unknown. It reports false if the log must be read.
+// deliverHinted delivers announced events while they are the next ones in the log, and all follows
+// before them are known. It returns false if the log must be read.
 func (h *liveHub) deliverHinted(hinted []Event) bool {
 	if h.suspect.Load() {
 		return false
@@ -255,7 +255,7 @@ func (h *liveHub) deliverHinted(hinted []Event) bool {
 
 // advance delivers the events after the position from the log.
 func (h *liveHub) advance(ctx context.Context) error {
-	suspect := h.suspect.Load() // before the read: a later mark needs another one
+	suspect := h.suspect.Load() // before the read: a later mark needs another read
 	head, err := h.s.tail.sync(ctx)
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (h *liveHub) advance(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 	events, ok := h.s.tail.between(pos, head)
-	if !ok { // further behind than the tail goes
+	if !ok { // the tail does not go back to pos
 		return h.resyncAll(ctx, head)
 	}
 	now := time.Now()
@@ -398,8 +398,8 @@ func (h *liveHub) update(e Event) *broadcast.Update {
 	return *slot
 }
 
-// The Seq of an update is four times the number of its event. Updates about a position itself
-// come right after it.
+// The Seq of an update is four times the number of its event. Resync and Ready at a number sort
+// right after its event.
 func updateSeq(number int64) int64 { return 4 * number }
 func resyncSeq(number int64) int64 { return 4*number + 1 }
 func readySeq(number int64) int64  { return 4*number + 2 }
@@ -469,7 +469,7 @@ func (h *liveHub) admit(s *session) {
 	s.joined = true
 	switch {
 	case s.after < 0:
-	case s.after > h.pos: // the cursor is of another or a restored database
+	case s.after > h.pos: // the cursor is from another database, or from before a restore
 		h.resync(s)
 	default:
 		h.replay(s, s.after)
@@ -574,8 +574,8 @@ func (h *liveHub) lag() (numbers int64, oldest time.Duration, joining int) {
 	return max(0, max(h.announcedHead.Load(), h.s.tail.knownHead())-h.pos), oldest, len(h.joining)
 }
 
-// readFollowStarts reads the follows that began since a log number, and the number of
-// transactions so far in which follows began.
+// readFollowStarts reads the follows that began since a log number, and the number of transactions
+// so far that added follows.
 func (s *Service) readFollowStarts(ctx context.Context, from int64) (list []followStart, counted int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ const (
 	tailStep     = 5000             // numbers per statement
 	maxOpen      = 2000             // notes merged because of open fan-outs; with more, pages come from the database
 	refreshBusy  = 100 * time.Millisecond
-	refreshIdle  = 5 * time.Second // finds fan-outs that were replayed after a data loss of Redis
+	refreshIdle  = 5 * time.Second // finds fan-outs that were replayed after Redis lost data
 )
 
 // An Event is one entry of the feed log: a note that was published or deleted.
@@ -37,7 +37,7 @@ type Event struct {
 	Celebrity bool  `json:"star,omitempty"`    // the author is a celebrity, perhaps since this note
 
 	// Only the writer of an event sets these.
-	Follows int64 `json:"follows"` // transactions before it in which follows began
+	Follows int64 `json:"follows"` // number of earlier transactions that added follows
 	Row     any   `json:"-"`       // the note, as [Notes.Rows] returns it; may be nil
 }
 
@@ -51,9 +51,9 @@ type eventLog struct {
 // A logTail holds the end of the log of notes in memory: all numbers from some number to the
 // head, the deleted notes among them, the notes whose fan-out may be open, and all celebrities.
 //
-// Every page checks for new numbers. Readers share one statement; a reader that comes during a
-// read waits for the next one, so it sees everything committed before it came. Numbers have no
-// holes, and a reader that sees one sees all below it, so the tail is exact up to its head. It is
+// Every page checks for new numbers. Readers share one statement; a reader that arrives during a
+// read waits for the next one, so it sees everything committed before its arrival. Numbers have no
+// gaps, and a reader that sees one sees all below it, so the tail is exact up to its head. It is
 // safe for concurrent use.
 type logTail struct {
 	log  eventLog
@@ -140,20 +140,20 @@ func (t *logTail) read(ctx context.Context) error {
 	last, head := t.last()
 	from := head
 	if last.Seq > 0 {
-		from-- // read it again to see that it is unchanged
+		from-- // check that the last event is unchanged
 	}
 	events, err := t.log.read(reading, from, tailStep)
 	switch {
 	case err != nil:
 		return err
-	case len(events) == tailStep: // the last read was long ago
+	case len(events) == tailStep: // far behind the head
 		return t.reload(ctx)
 	case last.Seq > 0 && (len(events) == 0 || !events[0].same(last)): // a restored database
 		return t.reload(ctx)
 	case last.Seq > 0:
 		events = events[1:]
 	}
-	if len(events) > 0 && events[0].Seq != head+1 { // a restored database, and no event was known
+	if len(events) > 0 && events[0].Seq != head+1 { // a restored database: numbers have no gaps
 		return t.reload(ctx)
 	}
 	return t.add(events)
@@ -315,7 +315,7 @@ func (t *logTail) addCelebrity(author int64) {
 	}
 }
 
-// trim drops the older half of twice the minimum of events.
+// trim drops the older half of the events when there are twice the minimum.
 func (t *logTail) trim() {
 	if t.size == 0 || len(t.events) < 2*t.size {
 		return
@@ -350,8 +350,8 @@ func (t *logTail) covers(seq int64) bool {
 	return t.loaded && seq >= t.before
 }
 
-// between returns the events after behind, up to upTo, which is at most the head. It reports
-// false if the tail does not go back to the first. Callers must not change them.
+// between returns the events in (behind, upTo]. It returns false if the tail does not contain all
+// of them. Callers must not change them.
 func (t *logTail) between(behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
@@ -361,8 +361,8 @@ func (t *logTail) between(behind, upTo int64) ([]Event, bool) {
 	return t.events[behind-t.before : upTo-t.before : upTo-t.before], true
 }
 
-// openUpTo returns the notes up to a number whose fan-out may be under way. It reports false if
-// there are too many.
+// openUpTo returns the notes up to a number whose fan-out may be under way. It returns false if
+// there are too many, or the tail is not loaded.
 func (t *logTail) openUpTo(upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
@@ -378,15 +378,15 @@ func (t *logTail) openUpTo(upTo int64) ([]Event, bool) {
 	return open, true
 }
 
-// celebritiesSince returns the celebrities after the first known ones, and the number of all.
+// celebritiesSince returns the celebrities without the first known of them, and the number of all.
 func (t *logTail) celebritiesSince(known int) (celebrities []int64, all int) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.celebrities[min(known, len(t.celebrities)):len(t.celebrities):len(t.celebrities)], len(t.celebrities)
 }
 
-// notesBy returns the notes that a celebrity published after behind, up to upTo. It reports false
-// if the tail does not go back to the first.
+// notesBy returns the notes that a celebrity published in (behind, upTo]. It returns false if the
+// tail does not go back to behind.
 func (t *logTail) notesBy(celebrity, behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()

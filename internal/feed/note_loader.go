@@ -48,7 +48,7 @@ func newNoteLoader(notes Notes) *noteLoader {
 	})}
 }
 
-// add caches a newly published note. It is never stale, since rows of notes do not change.
+// add caches a newly published note. Live feeds may show a note as it was published.
 func (r *noteLoader) add(id int64, row any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +70,8 @@ func (r *noteLoader) forget() {
 	r.cached, r.order = nil, nil
 }
 
-// read returns a note as it was published, or not older than the call; nil if there is none. The
-// caller checks whether it was deleted.
+// read returns a note as it was published or as it is now, nil if there is none. The caller checks
+// whether it was deleted.
 func (r *noteLoader) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
 	row, ok := r.cached[id]

@@ -24,7 +24,7 @@ const (
 // deleted.
 const spare = 8
 
-// maxAtOnce is the maximum of entries per step of a page. It exceeds the largest page.
+// maxAtOnce is the maximum number of entries per step of a page. It exceeds the largest page.
 const maxAtOnce = 128
 
 // A Page is one page of a feed.
@@ -49,8 +49,10 @@ type Edge struct {
 // inbox, which also decides on follows; and one for the notes that are not in memory. Timelines
 // of celebrities that are not in memory cost one more. Pages below the inbox come from the
 // database. An inbox that is missing, or older than a follow, is loaded first. If Redis is
-// unavailable, the database serves all pages. So an error means that the database failed, or that
-// the page is invalid: an [apierror.Error] of the kind BadUserInput.
+// unavailable, the database serves all pages.
+//
+// An invalid size or cursor is an [apierror.BadUserInput] error. All other errors come from the
+// database.
 func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cursor) (*Page, error) {
 	ctx, span := observe.Span(ctx, "feed.Page")
 	defer span.End()
@@ -119,7 +121,7 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 			}
 		}
 		if len(deleted) > 0 && !r.fromDatabase {
-			// Saves later readers from skipping them; an error does no harm.
+			// Later pages need not skip them. Ignore errors: this only saves work.
 			_ = r.s.inboxes.Window().RemoveExactly(ctx, r.user, deleted...)
 		}
 	}
@@ -136,8 +138,8 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 	return p, nil
 }
 
-// next returns the next entries of the feed, at most limit, and moves below them. Fewer than
-// limit mean the end.
+// next returns the next entries of the feed, at most limit, and moves below them. Fewer than limit
+// mean the end of the feed.
 func (r *reader) next(ctx context.Context, limit int) ([]entry, error) {
 	if !r.fromDatabase {
 		entries, err := r.merged(ctx, limit)
@@ -165,7 +167,7 @@ func (r *reader) moveBelow(entries []entry) {
 }
 
 // merged returns the next entries from the inbox, open fan-outs and timelines of celebrities. If
-// they are fewer than limit and not the end, the inbox does not cover the page.
+// there are fewer than limit and r.end is false, they do not cover the page.
 func (r *reader) merged(ctx context.Context, limit int) ([]entry, error) {
 	s := r.s
 	open, ok := s.tail.openUpTo(r.upTo)
@@ -203,7 +205,7 @@ func (r *reader) merged(ctx context.Context, limit int) ([]entry, error) {
 	}
 	for celebrity, o := range timelines {
 		newer, whole := s.tail.notesBy(celebrity, o.AsOf, r.upTo)
-		if !whole { // the tail has moved on
+		if !whole { // the tail was trimmed meanwhile
 			return nil, nil
 		}
 		for _, e := range newer {

@@ -8,7 +8,7 @@ import (
 
 const (
 	hintEvents = 200   // maximum per hint
-	hintBytes  = 64000 // approximate maximum of the rows of a hint; receivers read other rows from the database
+	hintBytes  = 64000 // approximate size limit of the rows in a hint; receivers read other rows from the database
 )
 
 // pendingHints is a queue of events to announce to other processes. It is safe for concurrent
@@ -19,7 +19,7 @@ type pendingHints struct {
 	overflow bool // too many: receivers read the log
 }
 
-// add queues events. No events stand for too many.
+// add queues events. An empty list means too many events.
 func (h *pendingHints) add(events []Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,8 +39,8 @@ func (h *pendingHints) take() (events []Event, overflow bool) {
 	return events, overflow
 }
 
-// A hint announces events to other processes. One without its events is a number alone, as
-// decimal text.
+// A hint announces events to other processes. If there are too many, only the last number is sent,
+// as decimal text.
 type hint struct {
 	Last   int64                     `json:"last"`
 	Events []Event                   `json:"events"`
@@ -76,7 +76,7 @@ func (s *Service) nextHint() []byte {
 // invalid hint, such as one of another version, only means that the log has grown.
 func (s *Service) ReceiveHint(text []byte) {
 	if len(text) == 0 || text[0] != '{' {
-		number, _ := strconv.ParseInt(string(text), 10, 64) // 0: the log has grown
+		number, _ := strconv.ParseInt(string(text), 10, 64) // 0 if invalid
 		s.hub.receive(number)
 		return
 	}

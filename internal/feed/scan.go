@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	scanRate     = 50               // inboxes per second: each is a query for as many notes as it has
+	scanRate     = 50               // inboxes per second; each needs a query for all its notes
 	scanTimeout  = 30 * time.Second // per inbox
 	recheckDelay = time.Second      // before a finding is checked again
 )
@@ -70,8 +70,8 @@ func (s *Service) refreshLog(ctx context.Context) error {
 	return s.tail.refreshOpen(ctx)
 }
 
-// recheck compares inboxes again after a delay, in which fan-outs between Redis and the database
-// end. It drops those with the same finding as before.
+// recheck compares inboxes again after a delay, in which running fan-outs store their progress. It
+// drops the inboxes with the same finding as before.
 func (s *Service) recheck(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
 	if err := errors.Join(clock.Sleep(ctx, recheckDelay), s.refreshLog(ctx)); err != nil {
 		return err
@@ -113,9 +113,9 @@ func (s *Service) checkInbox(ctx context.Context, user int64) (string, error) {
 	return s.compareInbox(ctx, cached[0])
 }
 
-// compareInbox returns a finding if an inbox lacks a note. It may contain more than its owner
-// sees: deleted notes, and notes by unfollowed authors. It need not contain notes that are still
-// pushed, notes of celebrities, or notes by authors followed since the last read.
+// compareInbox returns a finding if an inbox lacks a note. An inbox may contain deleted notes and
+// notes by unfollowed authors. It may lack notes with an open fan-out, notes of celebrities, and
+// notes by authors followed since the last read.
 func (s *Service) compareInbox(ctx context.Context, inbox cache.WindowSnapshot[int64]) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()

@@ -14,19 +14,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A viewer is a user with live feeds, in one or more sessions. Each followee takes 16 bytes here,
-// and 8 to 16 in the index by author.
+// A viewer is a user with live feeds in some sessions. Each followee takes 16 bytes here, and 8 to
+// 16 in the index by author.
 type viewer struct {
 	user     int64
 	version  int64      // of the loaded follows
 	loaded   bool       // follows is valid
 	follows  []followed // by author
-	newest   int64      // number at the newest follow
+	newest   int64      // log number at the newest follow
 	sessions []*session
-	left     time.Time // close of the last session
+	left     time.Time // time when the last session closed
 }
 
-// A followed is an author and the log number since which the author's notes are new to a viewer.
+// A followed is a followee with the log head at the commit of the follow. Later notes are due.
 type followed struct{ author, since int64 }
 
 // A followStart is a follow by a user.
@@ -89,7 +89,7 @@ func (h *liveHub) drop(author int64, v *viewer) {
 	}
 }
 
-// markDirty reloads the follows of users that are connected.
+// markDirty schedules a reload of the follows of users that are connected.
 func (h *liveHub) markDirty(users ...int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *liveHub) markDirty(users ...int64) {
 	}
 }
 
-// markFollowsStale checks the follow versions of all viewers.
+// markFollowsStale schedules a check of the follow versions of all viewers.
 func (h *liveHub) markFollowsStale() {
 	h.followsStale.Store(true)
 	h.signal()
@@ -162,7 +162,7 @@ func (h *liveHub) loadAll(ctx context.Context) error {
 	return nil
 }
 
-// checkVersions marks the viewers dirty whose follow version has changed.
+// checkVersions marks viewers dirty if their follow version has changed.
 func (h *liveHub) checkVersions(ctx context.Context) error {
 	h.mu.Lock()
 	users := make([]int64, 0, len(h.viewers))

@@ -21,11 +21,10 @@ type Draft struct{ Follower, Followee int64 }
 
 // BulkInsert stores the follows that do not exist yet, in the order of the drafts and in one
 // transaction. It returns their number. It ignores missing users and users that follow
-// themselves. It does not check the limit: callers must stay within [MaxFollowees], or lists only
-// show the newest follows.
+// themselves. It does not check the limit: callers must stay within [MaxFollowees], otherwise
+// [Service.Common] ignores older follows.
 //
-// It locks all users first, in the order of ids. So no other writer counts or changes their
-// follows meanwhile, and each stored row adds exactly one.
+// It locks all users first, in the order of ids, so that the counts stay exact.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
 	defer cancel()

@@ -14,9 +14,9 @@ import (
 )
 
 // followeesName begins the keys of the followees, sorted sets of kit/cache:
-// PREFIX:follow:out:{USER} maps followee to id of the follow. With :l it is the right to load the
-// set. The next reader loads a lost set from the rows. Two sets are in two cluster slots, so no
-// command intersects them: see [Service.Common].
+// PREFIX:follow:out:{USER} maps followee to id of the follow. The key with the suffix :l is the
+// lock of a load. The next reader loads a lost set from the rows. Two sets are in two cluster
+// slots, so no command intersects them: see [Service.Common].
 const followeesName = "follow:out"
 
 // headSize is the number of cached followers per user, the newest.

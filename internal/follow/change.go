@@ -30,14 +30,15 @@ var (
 	errConflict = errors.New("another transaction wrote the same follow")
 )
 
-// Follow makes follower follow followee. It may be repeated: an existing follow stays as it is.
+// Follow makes follower follow followee. It is idempotent: it finds an existing follow without
+// locks or writes. Otherwise it locks the users' rows first, so the limit is exact.
 //
-// It finds an existing follow without locks or writes. Otherwise it locks and counts the users'
-// rows first, so the limit is exact. When it returns nil, lists and [Service.IsFollowed] include
-// the follow in every process. If Redis is unavailable, they do so once the outbox reaches it.
+// When it returns nil, lists and [Service.IsFollowed] include the follow in every process. If
+// Redis is unavailable, they do so once the outbox reaches it.
 //
 // It returns [apierror.UserErrors] for following oneself, a missing user, more than
 // [MaxFollowees] or more than the hourly limit. The last one has the code [quota.LimitReached].
+// It returns UNAVAILABLE if too many follows wait, and UNAUTHENTICATED if follower does not exist.
 // Any other error means that the database failed.
 func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Follow")
@@ -51,8 +52,8 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	return nil
 }
 
-// Unfollow ends a follow. It may be repeated, and works for deleted users. If neither the user
-// nor the follow exists, it returns the error of [Service.Follow].
+// Unfollow ends a follow. It is idempotent, and works for deleted users. If neither the user nor
+// the follow exists, it returns the error of [Service.Follow].
 //
 // When it returns nil, lists and [Service.IsFollowed] exclude the follow in every process. If
 // Redis is unavailable, they do so once the outbox reaches it.
@@ -70,7 +71,7 @@ func (s *Service) change(ctx context.Context, b *batch.Batcher[pair, struct{}], 
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	_, err := b.Join(ctx, p)
-	if errors.Is(err, errConflict) { // repeatedly: the follow is in the desired state
+	if errors.Is(err, errConflict) { // after retries: another writer made the same change
 		s.invalidateAgain(ctx, []pair{p})
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// firstProbe is the number of members of one set looked up in the other at first. It fills most
-// pages, and a page takes at most two lookups.
+// firstProbe is the number of members of the smaller set in the first lookup. It fills most pages.
+// The second lookup has all others.
 const firstProbe = 500
 
 // Common returns a page of the users that both viewer and user follow, newest account first.
@@ -71,7 +71,7 @@ func (s *Service) common(ctx context.Context, viewer, user, below int64, limit i
 	return common[:min(len(common), limit)], nil
 }
 
-// allBelow returns all followees of a user with ids below one, highest first.
+// allBelow returns the followees of a user below an id, highest first, at most [MaxFollowees].
 func (s *Service) allBelow(ctx context.Context, user, below int64) ([]int64, error) {
 	lists, err := s.newest(ctx, []int64{user}, math.MaxInt64, MaxFollowees)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package follow stores which users follow which.
+// Package follow stores the follows between users.
 //
 // The source of truth is the table follows. Its unique index of follower and followee prevents
-// duplicates, whatever Redis contains and whichever writers race. The rest is derived: the counts
-// in the users' rows, which the transaction of a follow locks and changes, and the followees of
-// each user, which Redis caches in one sorted set. So one read of one key answers for a whole
-// page.
+// duplicates, in any state of Redis. The rest is derived: the counts in the users' rows, which the
+// transaction of a follow locks and changes, and the followees of each user, which Redis caches in
+// one sorted set. So one read of one key answers for a whole page.
 //
 // Transactions lock the users' rows before they insert, in the order of ids. That makes the limit
 // exact. It also makes the follow ids of one follower, and of one followee, grow in commit order,
@@ -28,8 +27,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// MaxFollowees is the maximum of followees per user. The sorted set of a user holds as many, so
-// it is complete and can be read as a whole.
+// MaxFollowees is the maximum number of followees per user. The sorted set of a user holds as many,
+// so it is complete.
 const MaxFollowees = 5000
 
 // CannotFollowSelf is the error code for following oneself.
@@ -63,7 +62,7 @@ type Config struct {
 	Notify func(ctx context.Context, followers ...int64) error
 
 	limit        int           // followees per user, and members per set; default MaxFollowees
-	probe        int           // members of one set looked up in the other at first; default firstProbe
+	probe        int           // members of the smaller set in the first lookup; default firstProbe
 	recheckDelay time.Duration // before a finding is checked again; default 1 s
 }
 

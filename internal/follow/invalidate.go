@@ -23,15 +23,15 @@ func (c change) follower() int64 { return c[0] }
 func (c change) followee() int64 { return c[1] }
 func (c change) row() int64      { return c[2] }
 
-// openOutbox registers the handler that invalidates for writers that could not.
+// openOutbox registers the outbox handler. It runs if the writer fails after its commit.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.invalidate)})
 }
 
-// invalidate updates Redis for follows that began or ended. It may be repeated and late. For a
-// new follow it drops the follower's set, because its end may have been handled before. For an
-// ended one it removes the member if its score is the id of that row. So an ended follow never
-// returns, in any order.
+// invalidate updates Redis for follows that began or ended. It is idempotent, and may run late and
+// in any order. For a new follow it drops the follower's set: adding the member could restore a
+// follow that has ended. For an ended follow it removes the member only if its score is the id of
+// the deleted row.
 func (s *Service) invalidate(ctx context.Context, changes ...change) error {
 	var began, followees, followers []int64
 	ended := map[int64][]cache.Entry{}

@@ -31,7 +31,7 @@ func (s *Service) IsFollowed(ctx context.Context, viewer int64, users []int64) (
 	return s.followsAmong(ctx, viewer, sortedUnique(users))
 }
 
-// followsAmong returns the users that follower follows, among some.
+// followsAmong reports which of users follower follows.
 func (s *Service) followsAmong(ctx context.Context, follower int64, users []int64) (map[int64]bool, error) {
 	members := make([]string, len(users))
 	for i, user := range users {
@@ -156,7 +156,7 @@ func (s *Service) readSets(ctx context.Context, users []int64, below int64, limi
 	}
 	parts := make(map[int64]cache.Page, len(users))
 	for _, user := range users {
-		// No member is empty, so entries of this very score are excluded.
+		// No member is empty, so entries with this score are excluded.
 		entries, complete, err := s.followees.Page(ctx, user, &cache.Entry{Score: below}, limit)
 		if err != nil {
 			return nil, err

@@ -107,7 +107,7 @@ func (s *Service) readPage(ctx context.Context, db sqldb.Querier, statement stri
 	return sqldb.Each(ctx, db, statement, []any{after, limit}, row)
 }
 
-// A drift holds the counts of a user, and those of the rows.
+// A drift compares the stored counts of a user with the actual ones.
 type drift struct {
 	user                         int64
 	followers, followees         int
@@ -149,8 +149,8 @@ func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, lim
 	return page, nil
 }
 
-// repairCounts sets the counts of a user to those of the rows while the user is locked. Writers
-// change rows and counts in one transaction, before or after.
+// repairCounts corrects the counts of a user under the lock of the user's row. Writers change rows
+// and counts under the same lock.
 func (s *Service) repairCounts(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageTimeout) // it counts all rows
 	defer cancel()
@@ -201,8 +201,8 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// recheck compares sets again after a delay, in which writers between commit and Redis finish. It
-// drops those with the same finding as before.
+// recheck compares sets again after a delay, in which pending invalidations reach Redis. It drops
+// the sets with the same finding as before.
 func (s *Service) recheck(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
 	if err := clock.Sleep(ctx, s.cfg.recheckDelay); err != nil {
 		return err

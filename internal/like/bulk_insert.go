@@ -22,11 +22,11 @@ type Draft struct {
 	User   int64 `json:"user"`
 }
 
-// BulkInsert stores likes and returns the number of new ones. The likes of a target keep
+// BulkInsert stores likes and returns the number of new ones. The likes of a target have
 // the order of drafts. It skips existing likes and missing targets, so it is idempotent.
 //
 // It runs one transaction, with a statement per 500 likes, and locks the counts of the
-// targets until the end. Some thousand likes per call are a good size.
+// targets until the end. Pass a few thousand likes per call.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()

@@ -23,18 +23,19 @@ var errBusy = apierror.New(apierror.Unavailable, "Too many likes at the moment. 
 
 // Like stores a like of a target by a user. It is idempotent: it finds an existing like
 // without a lock and writes nothing. The unique index admits one of two concurrent likes;
-// both succeed. All processes see the like after Like returns.
+// both calls succeed. All processes see the like after Like returns.
 //
 // It returns an [apierror.UserErrors] if there is no such target, or above the user's hourly
-// limit ([quota.LimitReached]). All other errors come from the database. A repeated like
-// succeeds even if the target was deleted meanwhile.
+// limit ([quota.LimitReached]). It returns UNAVAILABLE if too many likes wait. All other
+// errors come from the database. A repeated like succeeds even if the target was deleted
+// meanwhile.
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	_, _, err := s.LikeAndCount(ctx, user, id)
 	return err
 }
 
 // LikeAndCount is [Service.Like]. It also returns the likes of the target after the change.
-// known is false if they were not read, because the like existed.
+// known is false for an existing like, because then they are not read.
 func (s *Service) LikeAndCount(ctx context.Context, user, id int64) (likes int, known bool, err error) {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
@@ -142,8 +143,8 @@ type work struct {
 	afterCommit func(*cache.Pipeline)
 }
 
-// changeAll runs a group. It writes nothing for calls whose result already exists (done).
-// write changes the rows of the others, whose targets are locked.
+// changeAll runs a group. done reports whether a call needs no write, by the id of its
+// existing like or 0. write changes the rows of the others, whose targets are locked.
 //
 // Locks come first, so transactions on one target run one after the other. The ids of its
 // likes follow the order of commits, and readers see first likers in that order.

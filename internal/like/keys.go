@@ -2,9 +2,9 @@ package like
 
 import "strconv"
 
-// Names of sets in Redis. kit/cache builds the keys: PREFIX, the name, and the id in braces,
-// which is the hash tag; the suffix :l is the lock of a rebuild. The next reader rebuilds a
-// lost set from the rows.
+// Names of sets in Redis. kit/cache builds the keys from PREFIX, the name, and the id in
+// braces, which is the hash tag. A key with the suffix :l is the lock of a rebuild. The next
+// reader rebuilds a lost set from the rows.
 const (
 	// likersName names the sorted sets of the first likers of a note,
 	// PREFIX:note:likers:{NOTE}: user in decimal → −id of the like.

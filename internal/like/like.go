@@ -2,8 +2,8 @@
 //
 // The table likes is the source of truth. Its unique index (kind, target, user) guarantees
 // one like per user, in any state of Redis. Two kinds of sorted sets in Redis answer most
-// reads. They are windows of kit/cache, so a set is complete or missing. If Redis is
-// unavailable, reads use the rows.
+// reads. They are windows of kit/cache: a set has all entries above its floor, or is
+// missing. If Redis is unavailable, reads use the rows.
 //
 // Each page that shows a note reads its first likers. The set of a note holds the first
 // 200. A later like changes only the set of its user in Redis, so the ten thousandth like

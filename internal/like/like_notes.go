@@ -17,8 +17,8 @@ import (
 // of changeAll. That halves the p50 of a like with one connection. With 64 connections on
 // 3 000 notes it halves the server's CPU (lab bench writes).
 //
-// Repeated likes also take quota until the statement ends. If the quota rejects one call,
-// changeAll runs the group, because it takes no quota for repeats.
+// Repeated likes also take quota, until the statement ends. If the quota rejects one call,
+// likeRows runs the group, because it takes no quota for repeats.
 func (s *Service) likeNotes(ctx context.Context, group calls) (after func(), err error) {
 	var drafts []Draft
 	uses := make(map[Draft]*quota.Use)

@@ -17,8 +17,8 @@ const (
 	// likersSize is the number of first likers in the set of a note. After unlikes the set
 	// has at least half of them, which is the largest page, or is dropped.
 	likersSize = 2 * page.Max
-	// likedSize is the number of targets in the set of a user. With its marker it has fewer
-	// than 128 members, so Redis stores it in the compact encoding, about 2.6 KB.
+	// likedSize is the number of targets in the set of a user. With its marker the set has
+	// fewer than 128 members, so Redis stores it compactly, in about 2.6 KB.
 	likedSize = 120
 )
 
@@ -26,8 +26,8 @@ const (
 // nothing. It reflects all completed calls of [Service.Like].
 //
 // It needs one round trip on one key, for any number of targets. The set of a user holds
-// the newest liked targets, so a target above the oldest one is liked only if it is in the
-// set. Older targets need one statement if the user likes more than the set holds. All
+// the newest liked targets, so a target above the oldest of them is liked only if it is in
+// the set. Older targets need one statement if the user likes more than the set holds. All
 // errors come from the database.
 func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64]bool, error) {
 	if user == 0 || len(ids) == 0 {

@@ -49,8 +49,8 @@ func (m matrix) inverse() (to matrix, ok bool) {
 	return to, true
 }
 
-// A colorSpace defines the values of a picture as light, in colours of the profile connection
-// space, whose white is D50.
+// A colorSpace converts the values of a picture to light in the profile connection space: XYZ with
+// the white D50.
 type colorSpace struct {
 	curves [3]curve
 	toXYZ  matrix
@@ -61,8 +61,8 @@ func whiteD50() [3]float64 { return [3]float64{0.9642, 1, 0.8249} }
 // grayToXYZ returns the matrix that makes grey of three equal values.
 func grayToXYZ() matrix { return srgbPrimaries().mustXYZ() }
 
-// adaptation returns the matrix that adapts colours from one white to another, like the eye
-// (Bradford).
+// adaptation returns the matrix that adapts colours from one white to another, by the Bradford
+// method.
 func adaptation(from, to [3]float64) matrix {
 	cone := matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 	back, _ := cone.inverse()
@@ -214,7 +214,7 @@ func (s colorSpace) transform() *transform {
 	return t
 }
 
-// light returns the light of a value. It is a number from 0 to 1 whatever the curve returns.
+// light returns the light of a value, from 0 to 1 for any curve.
 func (s colorSpace) light(channel int, v float64) float32 {
 	light := s.curves[channel](v)
 	if math.IsNaN(light) {

@@ -34,7 +34,7 @@ const (
 	maxPlainScans = 4
 	decodeTimeout = 5 * time.Second // seven times the time for 24 megapixels
 
-	// largePicture is the size in bytes of pixels from which on freeMemory runs.
+	// largePicture is the minimum size of the pixels, in bytes, for which freeMemory runs.
 	largePicture = 8 << 20
 
 	slotTimeout = 3 * time.Second
@@ -57,7 +57,7 @@ func outcomeOf(err error) string {
 	return uploadFailed
 }
 
-// A format is an accepted format.
+// A format is an accepted picture format.
 type format struct {
 	name  string
 	magic func(head []byte) bool
@@ -73,8 +73,8 @@ type source struct {
 	decode      func(ctx context.Context, need int64) (image.Image, error) // need: bytes of memory
 }
 
-// formats returns all accepted formats. It is not a registry of the process, which any import
-// could extend.
+// formats returns all accepted formats. Unlike the registry of package image, no import can extend
+// it.
 func formats() []format {
 	return []format{
 		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, openJPEG},
@@ -116,7 +116,7 @@ func (s *Service) decode(ctx context.Context, file io.ReadSeeker) (encoded, erro
 	return k.process(ctx, data)
 }
 
-// enter waits for the slot. The caller calls leave when done.
+// enter waits for the slot. The caller calls leave to release it.
 func (s *Service) enter(ctx context.Context) (leave func(), err error) {
 	patience := time.NewTimer(s.slotTimeout)
 	defer patience.Stop()

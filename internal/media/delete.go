@@ -25,7 +25,7 @@ type Editor struct {
 // droppedTopic is the outbox topic of things that lose a deleted picture.
 const droppedTopic = "pictures-dropped"
 
-// dropsPerJob is the maximum of drops per job. Each takes at most 130 bytes as JSON.
+// dropsPerJob is the maximum number of drops per job. Each takes at most 130 bytes as JSON.
 const dropsPerJob = 100
 
 // A drop is a thing that showed a deleted picture.

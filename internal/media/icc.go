@@ -12,8 +12,8 @@ import (
 // maxProfile limits profiles, in bytes. The largest ones, for printers, have two megabytes.
 const maxProfile = 4 << 20
 
-// profileTransform returns the conversion to sRGB for a picture of so many components. It is nil
-// if no conversion is necessary, or if the profile is not supported.
+// profileTransform returns the conversion to sRGB for a picture with that many components. It is
+// nil if no conversion is necessary, or if the profile is not supported.
 func profileTransform(profile []byte, components int) *transform {
 	space, ok := parseProfile(profile, components)
 	if !ok {
@@ -22,7 +22,7 @@ func profileTransform(profile []byte, components int) *transform {
 	return space.transform()
 }
 
-// parseProfile parses a profile for a picture of so many components. A grey picture may have a
+// parseProfile parses a profile for a picture with that many components. A grey picture may have a
 // profile for RGB, but not the other way round.
 func parseProfile(data []byte, components int) (space colorSpace, ok bool) {
 	const header, class, colors, connection, signature = 128, 12, 16, 20, 36

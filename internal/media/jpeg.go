@@ -52,7 +52,7 @@ type jpegSegment struct {
 	scan []byte // the coded data after the header of a scan, including restart markers
 }
 
-// A jpegFile holds the segments of a JPEG for decoders, and the metadata of others.
+// A jpegFile holds the segments of a JPEG that decoders need, and metadata from the others.
 type jpegFile struct {
 	frame
 	width, height int

@@ -12,9 +12,9 @@ import (
 var errTruncated = errors.New("most of the picture is missing")
 
 // lenient decodes as much of a JPEG as possible, like browsers. It accepts truncated data,
-// missing and wrong restart markers, broken tables that are unused, CMYK without an Adobe
-// segment, and any sampling. Missing parts are grey, or have less detail in a progressive
-// picture. It is slower than the standard library, and takes at most as much memory.
+// missing and wrong restart markers, broken unused tables, CMYK without an Adobe segment, and any
+// sampling. Missing parts are grey, or have less detail in a progressive picture. It is slower
+// than the standard library, and takes at most as much memory.
 type lenient struct {
 	*jpegFile
 	comps            []component

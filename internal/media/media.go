@@ -1,15 +1,16 @@
 // Package media accepts pictures from users and from the program, stores them in a blob store,
 // and serves them below /media.
 //
-// It stores only the appearance of an uploaded file. The content determines the format, not the
-// name. Each picture is measured before it is decoded, and pictures are decoded one at a time, so
-// that memory suffices. Encoding it again drops places, cameras, comments and all other metadata.
+// It decodes each upload and encodes it again, which drops locations, cameras, comments and all
+// other metadata. The content determines the format, not the file name. To limit memory, it
+// measures pictures before it decodes them, one at a time.
 //
 // A picture has a row and two files, one for the screen and a thumbnail. Its name contains a hash
 // of its user and content (names.go). So the content of a name never changes, and can be cached
-// forever. Repeated uploads by one user share a name. Only that user can show and delete the
-// picture (delete.go). Things record their pictures in the transaction that begins to show them
-// ([Usages.Show]). Pictures without a use for a day are deleted (orphans.go).
+// forever. Repeated uploads by one user share a name. Only that user can show the picture, and only
+// that user and admins can delete it (delete.go). Things record their pictures in the transaction
+// that begins to show them ([Usages.Show]). Pictures that are unused a day after their upload are
+// deleted (orphans.go).
 package media
 
 import (
@@ -92,9 +93,9 @@ func New(db *ent.Client, box *outbox.Box, cfg Config) *Service {
 // same picture of the same user returns the same result.
 //
 // It returns [apierror.UserErrors] with [mediapath.Rejected] for a file that is not a picture or
-// too large, and with [quota.LimitReached] above the hourly limit. It returns an [apierror.Error]
-// of the kind Unavailable if the decoder is busy. Any other error means that the database or the
-// blob store failed.
+// too large, and with [quota.LimitReached] above the hourly limit. It returns an
+// [apierror.Unavailable] error if the decoder is busy, the blob store fails, or the picture is
+// deleted meanwhile. Any other error means that the file or the database failed.
 func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*mediapath.Image, error) {
 	ctx, span := observe.Span(ctx, "media.Upload")
 	defer span.End()

@@ -13,8 +13,7 @@ var errMemory = errors.New("decoder takes too much memory")
 
 // A guardedReader reads a file until ctx ends, or until the heap has grown by more than the
 // measured size of the picture. The content of a file can make a decoder allocate more: a few
-// bytes of a lossless WebP can order tables of megabytes. It is the fallback for errors of the
-// measurement.
+// bytes of a lossless WebP can require tables of megabytes.
 type guardedReader struct {
 	ctx       context.Context
 	file      io.Reader
@@ -27,7 +26,7 @@ const (
 	slack      = 32 << 20 // growth of the heap for other reasons, bytes
 )
 
-// guard returns a reader of file for a picture that takes so many bytes to decode.
+// guard returns a guardedReader for a picture whose decoder takes that many bytes of memory.
 func guard(ctx context.Context, file io.Reader, bytes int64) io.Reader {
 	return &guardedReader{ctx: ctx, file: file, maxHeap: heap() + bytes + slack}
 }

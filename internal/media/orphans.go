@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// Orphaned is how long an unused picture lives after its upload, so that its user can write a
-	// note with it. A picture that was shown before is deleted in the next run.
+	// Orphaned is the minimum lifetime of a picture after its last upload, so that its user can
+	// write a note with it. Each run deletes the unused pictures that are older.
 	Orphaned = 24 * time.Hour
 
 	collectInterval = time.Hour

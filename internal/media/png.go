@@ -15,9 +15,9 @@ import (
 // maxChunks limits the chunks of a PNG. Encoders write one per several kilobytes.
 const maxChunks = 100_000
 
-// A pngFile holds the chunks of a PNG for its decoder, and the metadata of others. It skips
-// ancillary chunks with a wrong checksum, as the PNG specification allows. The decoder rejects
-// critical ones.
+// A pngFile holds the chunks of a PNG that the decoder needs, and metadata from the others. It
+// skips ancillary chunks with a wrong checksum, as the PNG specification allows. The decoder
+// rejects critical ones.
 type pngFile struct {
 	parts        [][]byte // parts of the file; adjacent chunks share one
 	end          int      // end of the last part in the file

@@ -46,9 +46,9 @@ func tooMany(message string, wait time.Duration) error {
 	return apierror.UserErrors{{Code: quota.LimitReached, Message: message, Field: []string{"file"}, RetryAfter: wait}}
 }
 
-// store stores pictures and returns them in order. It first inserts rows that are not stored,
-// then writes files, then marks the rows as stored. If it dies in between, the collector finds
-// the row, and by it the files.
+// store stores pictures and returns them in order. It inserts rows, writes the files, and then
+// marks the rows as stored. If the process dies before that, the collector finds the files by the
+// rows.
 func (s *Service) store(ctx context.Context, uploader *int64, made ...encoded) ([]mediapath.Image, error) {
 	// Store decoded pictures even if the client is gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)

@@ -173,13 +173,13 @@ func (s *Service) readUses(ctx context.Context, db *ent.Client, k Kind, owners [
 	return of, nil
 }
 
-// usesMatch reports whether paths name exactly some pictures. It ignores paths in another format.
+// usesMatch reports whether paths name exactly these pictures. It ignores paths in another format.
 func usesMatch(paths []string, pictures []int64) bool {
 	_, ids := namesOf(paths)
 	return slices.Equal(ids, slices.Sorted(slices.Values(pictures)))
 }
 
-// An ownerFilter selects things: those after an id, or some.
+// An ownerFilter selects the things after an id, or those with some ids.
 type ownerFilter struct {
 	after  int64
 	limit  int

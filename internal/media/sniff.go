@@ -62,7 +62,7 @@ func otherFormat(head []byte) string {
 	return ""
 }
 
-// mediaBrand returns the name of a format of boxes, by the brands in the first box (ISO/IEC
+// mediaBrand returns the name of an ISO media format, by the brands in the first box (ISO/IEC
 // 14496-12, 4.3).
 func mediaBrand(head []byte) string {
 	size := min(int(head[2])<<8|int(head[3]), len(head))

@@ -79,7 +79,7 @@ func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 	}
 }
 
-// bulkSize is the maximum of rows that one statement writes or names.
+// bulkSize is the maximum number of rows that one statement writes or names.
 const bulkSize = 500
 
 // Show records in tx the pictures that each thing shows from now on, in place of the previous

@@ -18,7 +18,7 @@ type queue struct {
 	n    int // holders and waiters
 }
 
-// enter waits until the user has no other upload. The caller calls leave when done.
+// enter waits until the user has no other upload. The caller calls leave to end its own.
 func (t *userQueue) enter(ctx context.Context, user int64) (leave func(), err error) {
 	own := t.join(user)
 	select {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// webpBytes is the maximum of memory per pixel of a WebP: a lossless alpha channel, decoded as
-// four channels, and the colours.
+// webpBytes is the maximum memory per pixel of a WebP, in bytes: a lossless alpha channel, decoded
+// as four channels, and the colours.
 const webpBytes = 6.2
 
 // errNoWebP is returned for a file without a picture.

@@ -20,8 +20,8 @@ const (
 )
 
 // Run flushes this process's visits to Redis every second until ctx ends, then a last time,
-// and returns nil. It repeats a failed flush with the next one. Views may then count twice,
-// if Redis executed the commands and its reply was lost.
+// and returns nil. It repeats a failed flush with the next one. If only the reply of Redis
+// was lost, the views count twice.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

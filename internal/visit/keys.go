@@ -24,9 +24,9 @@ const (
 // is merged with the new visitors.
 func (k keys) visitors(b bucket) string { return k.ofDay(":visit:uv:{", b) }
 
-// views is the hash of the views: n is the number, c the name of this counter. By the name a
-// row knows which part of it is stored. It expires like visitors. After a loss, it restarts
-// under another name.
+// views is the hash of the views: n is the number, c the name of this counter. A row records
+// the name, and how much of the counter it contains. The hash expires like visitors. After a
+// loss, it restarts under another name.
 func (k keys) views(b bucket) string { return k.ofDay(":visit:pv:{", b) }
 
 func (k keys) ofDay(noun string, b bucket) string {

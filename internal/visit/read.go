@@ -17,8 +17,8 @@ import (
 const MaxDays = 366
 
 // ShopStats returns the visits to a shop in a range of days, including both ends. A visitor
-// counts once. The result is as fresh as the last flush of each process: a second. A range
-// must have 1 to [MaxDays] days, otherwise the error is BAD_USER_INPUT.
+// counts once. The result includes the last flush of each process, about a second ago. A
+// range must have 1 to [MaxDays] days, otherwise the error is BAD_USER_INPUT.
 //
 // It costs one statement and two round trips: a read of the days in Redis, and a PFMERGE of
 // these days and the rows of the others. Any other error means that the database or Redis
@@ -101,7 +101,7 @@ func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([
 	return stats, s.mergePartial(ctx, shop, partial)
 }
 
-// mergePartial counts the visitors of days of which the row and Redis have different ones.
+// mergePartial counts the visitors of days for which neither the row nor Redis has all.
 func (s *Service) mergePartial(ctx context.Context, shop int64, partial map[int]*Stats) error {
 	if len(partial) == 0 {
 		return nil

@@ -209,8 +209,8 @@ func dayIn(answer *redis.SliceCmd) (redisDay, error) {
 	return redisDay{views: n, counter: name}, nil
 }
 
-// take adds the data of a day in Redis to its row. It reports whether that changed the row,
-// and whether Redis, which counts that day, lacks visitors of the row.
+// take adds the data of a day in Redis to its row. changed reports whether the row has
+// changed, forgot whether Redis counts the day but lacks visitors of the row.
 func (s *Service) take(ctx context.Context, row *ent.VisitDay, day redisDay) (changed, forgot bool) {
 	if day.counter != "" && (day.counter != row.Counter || day.views != row.Counted) {
 		row.Views += beyond(row, day)

@@ -15,10 +15,10 @@
 // Redis. Readers merge both.
 //
 // Losses. A killed process loses its visits since the last flush: one second, or more while
-// Redis is unavailable. It buffers 50 000 visitors and drops others, which a metric counts. A
-// process that shuts down loses nothing. A Redis that loses its data loses the visits since
-// the last roll-up: a minute. In embedded mode, a crash loses the visits since the last
-// roll-up too. Only views of a flush with a lost reply count twice; repeated visitors do not.
+// Redis is unavailable. A process buffers 50 000 visitors and drops others, which a metric
+// counts. A process that shuts down loses nothing. If Redis loses its data, the visits since
+// the last roll-up are lost: a minute. So are they after a crash in embedded mode. The views
+// of a flush whose reply was lost may count twice, its visitors do not.
 package visit
 
 import (

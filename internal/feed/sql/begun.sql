@@ -1,5 +1,5 @@
--- begun: the follows that began since a log number, and how many transactions began follows so
--- far. A caller that knows all of these follows knows those of that many transactions.
+-- begun: the follows that began since a log number, and the number of transactions so far that
+-- added follows.
 --
 -- $1  the number
 -- $2  limit of follows

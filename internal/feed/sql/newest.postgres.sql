@@ -9,10 +9,9 @@
 -- returns  id of the newest follow, 0 if there is none; and author, number and id of each note,
 --          newest first: all null in one row if there is no note
 --
--- The first pass reads the newest notes of each author. The second reads on only for authors that
+-- The first pass reads the newest notes of each author. The second continues only for authors that
 -- may have more among the newest of all: the last note that fits gives the lower bound. So the
--- cost is bounded by authors times $4, plus $3 times $3 / $4, and does not depend on how much they
--- wrote.
+-- cost is at most authors times $4, plus $3 times $3 / $4, for any number of notes per author.
 WITH followed AS MATERIALIZED (
   SELECT id, followee_id FROM follows WHERE follower_id = $1 AND id > $5
 ), heads AS MATERIALIZED (
