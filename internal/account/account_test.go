@@ -180,7 +180,7 @@ func wantRefusal(t *testing.T, err error, code apierror.Code, field string) {
 func TestCodeLogsInOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		if _, err := p.ByIDs(t.Context(), []int64{1, 2, 3}); err != nil { // caches that they do not exist
+		if _, err := p.ByIDs(t.Context(), []int64{1, 2, 3}); err != nil { // caches their absence
 			t.Fatal(err)
 		}
 		in := p.login(t, ann)

@@ -159,9 +159,9 @@ func (s *Service) passwordLimits(p Phone, by client) []limit {
 	}
 }
 
-// byPassword verifies a password. A phone without an account or a password takes the
-// same time as a wrong password, so the time does not reveal accounts. stale reports
-// whether the password needs a new hash.
+// byPassword verifies a password. stale reports whether the password needs a new hash. A
+// phone without an account or a password takes the same time as a wrong password, so that
+// the time does not reveal accounts.
 func (s *Service) byPassword(ctx context.Context, p Phone, by client, password string, find func(context.Context) (*ent.User, error), field ...string) (row *ent.User, stale bool, outcome string, err error) {
 	tries := s.passwordLimits(p, by)
 	wait, err := s.limits.take(ctx, tries...)

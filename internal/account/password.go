@@ -26,7 +26,7 @@ const (
 )
 
 // checkPassword returns a new password in NFC, because keyboards encode the same letter
-// in different ways. problem is the reason to reject it, a sentence for the user, or "".
+// in different ways. problem is the reason to reject it, for the user, or "".
 func checkPassword(p string, own Phone) (clean, problem string) {
 	clean = norm.NFC.String(p)
 	switch n := text.Len(clean); {
@@ -104,8 +104,8 @@ func (h *hasher) verify(ctx context.Context, encoded, password string) (ok, stal
 	return subtle.ConstantTimeCompare(got, want) == 1, c != currentCost, nil
 }
 
-// waste does the work of verify at the current cost, for an account that does not exist
-// or has no password, so that the time does not reveal it.
+// waste takes the time of verify at the current cost, so that the time does not reveal a
+// missing account or password.
 func (h *hasher) waste(ctx context.Context, password string) error {
 	_, err := h.key(ctx, password, make([]byte, currentCost.saltLen), currentCost)
 	return err

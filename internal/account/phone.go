@@ -30,9 +30,9 @@ const (
 // and no national number begins with 00.
 const demoPrefix = "+99900"
 
-// ParsePhone parses a number: with its country code after a plus sign or 00, or in
-// mainland China as eleven digits that begin with 13 to 19, alone or after 86. All
-// spellings of a number return the same Phone, see [e164.Canonical]: trunk prefixes,
+// ParsePhone parses a number with its country code after a plus sign or 00. Mobile numbers
+// of mainland China, eleven digits that begin with 13 to 19, need no plus sign and no 86.
+// All spellings of a number return the same Phone, see [e164.Canonical]: trunk prefixes,
 // separators, invisible characters and the script of the digits do not matter. It
 // accepts tel: links. The error is [ErrInvalidPhone] and contains nothing of s.
 func ParsePhone(s string) (Phone, error) {

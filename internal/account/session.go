@@ -134,8 +134,7 @@ func (v Viewer) Unknown() bool { return v.unknown != nil }
 
 // Authenticate returns the viewer of a token. An invalid token and an ended session give
 // an anonymous viewer. So does a failure of both Redis and the database, but then
-// [Viewer.Require] returns UNAVAILABLE, so that a client does not mistake an outage for a
-// logout.
+// [Viewer.Require] returns UNAVAILABLE: a client must not mistake an outage for a logout.
 //
 // It costs nothing for a session in this process's memory, otherwise one round trip to
 // Redis. [Viewer.User] and [Viewer.Require] read the user when they need it.
@@ -205,8 +204,8 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// sessions stores the sessions: a row for each, written at its beginning and then at most
-// hourly, and a hash in Redis, which serves all requests.
+// sessions stores each session in a row, written at its beginning and then at most hourly,
+// and in a hash in Redis, which serves all requests.
 //
 // A session expires 36 hours after its last use, and 90 days after its beginning. If Redis
 // loses it, the row applies, which may be an hour old: then the session lives for at least

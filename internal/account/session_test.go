@@ -291,7 +291,7 @@ func TestSessionsExpireAfter36Hours(t *testing.T) {
 	})
 }
 
-// Without stores no viewer is logged out: the viewer is unknown.
+// Without stores, viewers are unknown, not logged out.
 func TestViewersAreUnknownWithoutStores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})

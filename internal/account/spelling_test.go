@@ -75,7 +75,7 @@ func TestInvalidCodesCostNoTry(t *testing.T) {
 	})
 }
 
-// Guesses of all mutations count for the alert.
+// The metric counts the guesses of all mutations.
 func TestGuessesBySetPasswordAreCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})

@@ -83,8 +83,8 @@ func TestDaysEndAtMidnightOfTheZone(t *testing.T) {
 	})
 }
 
-// From the 28th of December to the 5th of January, twice a day, with a missed day. It
-// detects a streak that ends at the border of a month.
+// A user checks in twice a day from December 28 to January 5, with a missed day. The streak
+// must not end at the border of a month.
 func TestStreakAroundNewYear(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "Asia/Shanghai")
@@ -334,7 +334,7 @@ func TestCheckInCompletesAfterDisconnect(t *testing.T) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		if p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.pendingJobs(t) != 0 || len(p.people.invalidated) != 1 {
-			t.Errorf("%d jobs wait, %v were told", p.pendingJobs(t), p.people.invalidated)
+			t.Errorf("got %d pending jobs and invalidated users %v", p.pendingJobs(t), p.people.invalidated)
 		}
 	})
 }

@@ -23,8 +23,8 @@ func (p *process) runScan(t *testing.T, dry bool) reconcile.Outcome {
 	return o
 }
 
-// wantRepairs expects a dry run to report want and change nothing, the next run to repair
-// all of it, and the run after that to find nothing.
+// wantRepairs checks that a dry run reports want and changes nothing. The next run must
+// repair all findings, and a third run must find none.
 func (p *process) wantRepairs(t *testing.T, want ...string) {
 	t.Helper()
 	p.box.Wait()

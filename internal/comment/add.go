@@ -57,7 +57,8 @@ type draft struct {
 //
 // It returns an [apierror.UserErrors] for an invalid content, a missing or deleted note, and
 // a parent on another note. Above the author's hourly limit, it returns one with
-// [quota.LimitReached]. All other errors come from the database. Add is not idempotent.
+// [quota.LimitReached]. It returns UNAVAILABLE if too many comments wait. All other errors
+// come from the database. Add is not idempotent.
 func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, error) {
 	ctx, span := observe.Span(ctx, "comment.Add")
 	defer span.End()

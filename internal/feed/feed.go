@@ -22,8 +22,8 @@
 //   - The live hub (live_hub.go). It serves live feeds from a position in the same log and an
 //     index by author of the followers that are connected to this process.
 //
-// Every read checks its entries: the script that reads the inbox omits authors that are not in the
-// window of followees, and a note without a row is hidden.
+// Every read checks its entries. The script that reads the inbox omits authors that are not in the
+// window of followees. A note without a row is hidden.
 package feed
 
 import (

@@ -48,8 +48,8 @@ type eventLog struct {
 	events string // statement
 }
 
-// A logTail holds the end of the log of notes in memory: all numbers from some number to the
-// head, the deleted notes among them, the notes whose fan-out may be open, and all celebrities.
+// A logTail holds the end of the log of notes in memory: all events from some number to the head.
+// It also knows the notes whose fan-out may be open, and all celebrities.
 //
 // Every page checks for new numbers. Readers share one statement; a reader that arrives during a
 // read waits for the next one, so it sees everything committed before its arrival. Numbers have no

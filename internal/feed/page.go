@@ -45,9 +45,9 @@ type Edge struct {
 // publication, deletion and change of follows that was committed before the call; follows count
 // once the window of followees shows them.
 //
-// A page costs three round trips: one for the log head, shared by concurrent readers; one for the
-// inbox, which also decides on follows; and one for the notes that are not in memory. Timelines
-// of celebrities that are not in memory cost one more. Pages below the inbox come from the
+// A page costs three round trips: for the log head, which concurrent readers share, for the inbox
+// and the follows, and for the notes that are not in memory. Timelines of celebrities that are not
+// in memory cost one more. Pages below the inbox come from the
 // database. An inbox that is missing, or older than a follow, is loaded first. If Redis is
 // unavailable, the database serves all pages.
 //

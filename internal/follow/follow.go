@@ -1,13 +1,13 @@
 // Package follow stores the follows between users.
 //
 // The source of truth is the table follows. Its unique index of follower and followee prevents
-// duplicates, in any state of Redis. The rest is derived: the counts in the users' rows, which the
-// transaction of a follow locks and changes, and the followees of each user, which Redis caches in
-// one sorted set. So one read of one key answers for a whole page.
+// duplicates, in any state of Redis. The rest is derived. The transaction of a follow locks and
+// changes the counts in the users' rows. Redis caches the followees of each user in one sorted
+// set, so one read of one key answers for a whole page.
 //
 // Transactions lock the users' rows before they insert, in the order of ids. That makes the limit
-// exact. It also makes the follow ids of one follower, and of one followee, grow in commit order,
-// so a list ordered by id only grows at its end.
+// exact. It also makes the follow ids of each user grow in commit order, so a list ordered by id
+// only grows at its end.
 package follow
 
 import (

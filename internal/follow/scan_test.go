@@ -25,8 +25,8 @@ func (p process) scan(t *testing.T, name string, dry bool) reconcile.Outcome {
 	return o
 }
 
-// wantRepaired checks that a dry run finds that much and changes nothing, that a run repairs it,
-// and that the next run finds nothing.
+// wantRepaired checks that a dry run has want findings and changes nothing. The next run must
+// repair all of them, and a third run must find none.
 func (p process) wantRepaired(t *testing.T, name string, want int) {
 	t.Helper()
 	p.box.Wait()

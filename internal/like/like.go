@@ -6,8 +6,8 @@
 // missing. If Redis is unavailable, reads use the rows.
 //
 // Each page that shows a note reads its first likers. The set of a note holds the first
-// 200. A later like changes only the set of its user in Redis, so the ten thousandth like
-// of a note costs no more than the tenth.
+// 200. A later like changes only the set of its user in Redis, so its cost does not depend
+// on the number of likes.
 //
 // The set of a user answers whether the user likes the targets of a page. So a note with a
 // million likes needs no set of a million users, and a page needs one round trip on one key.

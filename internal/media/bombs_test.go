@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// Small files can make a decoder take much memory or time. These do.
+// Small files can make a decoder take much memory or time.
 func TestDecompressionBombsAreRejected(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -54,7 +54,7 @@ func TestDecompressionBombsAreRejected(t *testing.T) {
 	}
 }
 
-// trackHeap returns a function that returns the maximum of the heap since then.
+// trackHeap returns a function that returns the maximum heap since the call of trackHeap.
 func trackHeap(t *testing.T) (maximum func() int64) {
 	t.Helper()
 	done, result := make(chan struct{}), make(chan int64)
@@ -169,7 +169,7 @@ func newLosslessWebP(side uint32) *bits {
 	return w
 }
 
-// webpOfGroups returns a picture of 64 by 64 with so many groups of tables.
+// webpOfGroups returns a picture of 64 by 64 with that many groups of tables.
 func webpOfGroups(groups int, large bool) []byte {
 	w := newLosslessWebP(64)
 	w.put(1, 1) // groups, selected by an entropy image of one colour
@@ -227,7 +227,7 @@ func chunks(all ...any) []byte {
 // pngRow returns a complete PNG of one row.
 func pngRow(width int) []byte { return pngOf(image.NewGray(image.Rect(0, 0, width, 1))) }
 
-// jpegOfScans returns a black picture of so many scans over all components, with the given names.
+// jpegOfScans returns a black picture of that many scans over the named components.
 func jpegOfScans(w, h int, components string, scans int) []byte {
 	var b bytes.Buffer
 	n := len(components)

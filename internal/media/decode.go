@@ -23,9 +23,9 @@ const (
 	MaxSide       = 30_000     // pixels: decoders also hold some rows
 
 	// maxMemory limits decoding one picture, in bytes. The process has 256 MB and uses 75 at
-	// rest. All pictures within MaxPixels fit, except for progressive JPEGs above 20 megapixels,
-	// whose coefficients stay in memory until the last scan, and JPEGs in other colour models
-	// (CMYK above 18, RGB above 21 megapixels).
+	// rest. Not all pictures within MaxPixels fit: the limit of progressive JPEGs, whose
+	// coefficients stay in memory until the last scan, is about 20 megapixels. That of CMYK is
+	// about 18, that of RGB about 21.
 	maxMemory = 144 << 20
 	// Each scan of a JPEG takes a few bytes in the file, but may process all pixels. Encoders
 	// write about ten scans in progressive files, in others at most one per component.

@@ -14,8 +14,8 @@ import (
 
 // A JPEG is read in three steps. The first finds its segments, which give the cost of decoding, the
 // orientation and the colours. Then the decoder of the standard library gets only the segments that
-// it needs, so that metadata, garbage between segments and a missing end marker do no harm. If it
-// fails, the lenient decoder tries, see jpeg_lenient.go.
+// it needs: no metadata, no garbage between segments, and always an end marker. If it fails, the
+// lenient decoder tries, see jpeg_lenient.go.
 //
 // Markers follow ITU-T T.81, annex B.
 const (
@@ -75,9 +75,9 @@ type frame struct {
 	scans          int
 }
 
-// bytesEach returns the memory per pixel: its samples; for a progressive picture 4 more bytes per
-// sample until the last scan; and 4 bytes for colours other than YCbCr, which are assembled at
-// the end.
+// bytesEach returns the memory per pixel, in bytes: one for each sample. A progressive picture
+// takes 4 more per sample until the last scan. Colours other than YCbCr take 4 more, because they
+// are assembled at the end.
 func (f frame) bytesEach() float64 {
 	each := f.samples
 	if f.progressive {

@@ -214,7 +214,7 @@ func (p madeProfile) file() []byte {
 	return file
 }
 
-// sampledTag returns a curve of so many values.
+// sampledTag returns a curve of n values.
 func sampledTag(n int, light func(float64) float64) []byte {
 	tag := binary.BigEndian.AppendUint32([]byte("curv\x00\x00\x00\x00"), uint32(n))
 	for i := range n {
@@ -241,7 +241,7 @@ func formulaTag(kind uint16, parameters ...float64) []byte {
 // srgbTag returns the curve of sRGB and Display P3.
 func srgbTag() []byte { return formulaTag(3, 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045) }
 
-// jpegWithProfile inserts a profile into a JPEG, in parts of so many bytes.
+// jpegWithProfile inserts a profile into a JPEG, in parts of size bytes.
 func jpegWithProfile(file, profile []byte, size int, order ...int) []byte {
 	n := ceil(len(profile), size)
 	if order == nil {

@@ -27,8 +27,8 @@ const strip = 16 // rows of a source per step
 
 // resize returns a picture whose longer side has at most limit pixels. Each pixel is the mean of
 // its area. It may return src itself. It takes the memory of the result and of a few rows. The
-// scalers of golang.org/x/image take 32 bytes per pixel of an intermediate picture, three times
-// the memory of decoding, and memory limits the size of uploads.
+// scalers of golang.org/x/image take three times the memory of decoding, 32 bytes per pixel of an
+// intermediate picture.
 func resize(src image.Image, limit int) *image.RGBA {
 	from := src.Bounds()
 	w, h := fit(from.Dx(), from.Dy(), limit)

@@ -87,8 +87,9 @@ func (s *Service) images(ctx context.Context, author int64, paths []string, wron
 	return "", nil
 }
 
-// Publish stores a note and returns it as stored. All lists of its author and shop contain
-// the note after Publish returns, hot lists within two seconds.
+// Publish stores a note and returns it as stored. Lists of its author and shop contain the
+// note after Publish returns, in other processes within moments. Hot lists contain it
+// within two seconds.
 //
 // It returns an [apierror.UserErrors] with all invalid fields, including a missing shop.
 // Above the author's hourly limit, it returns one with [quota.LimitReached]. It returns
@@ -251,7 +252,7 @@ type Editor struct {
 func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 	ctx, span := observe.Span(ctx, "note.Delete")
 	defer span.End()
-	// Continue when the client disconnects, as in Publish.
+	// The end of the request must not prevent the invalidation after the commit.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var effects commitEffects

@@ -28,9 +28,9 @@ type Editor struct {
 	IsAdmin bool // may edit any shop
 }
 
-// Create stores a shop owned by its editor and returns it as stored. All processes find
-// the shop by position, type and text after Create returns. If Redis fails, the outbox
-// updates it later.
+// Create stores a shop owned by its editor and returns it as stored. After Create returns,
+// searches by position, type and text are as fresh as [Service.ByID]. If Redis fails, the
+// outbox updates it later.
 //
 // It returns an [apierror.UserErrors] with all invalid fields. Above the editor's hourly
 // limit, it returns one with [quota.LimitReached]. All other errors come from the
@@ -86,9 +86,9 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 }
 
 // Update changes a shop and returns it as stored. Concurrent updates of one shop run one
-// after the other, and each writes only its own fields. All processes see the changes
-// after Update returns, as after [Service.Create]. An update without changes writes
-// nothing, but invalidates the cache: the row may have changed outside this program.
+// after the other, and each writes only its own fields. Reads see the changes as after
+// [Service.Create]. An update without changes writes nothing, but invalidates the cache:
+// the row may have changed outside this program.
 //
 // It returns an [apierror.UserErrors] if the shop does not exist, or with all invalid
 // fields. It returns an [apierror.Forbidden] error if the editor is not the owner. All
@@ -193,8 +193,8 @@ func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[
 	return all, shown
 }
 
-// DropImage removes a deleted image from a shop. All processes see the shop without it
-// after DropImage returns, as after [Service.Create]. It is idempotent.
+// DropImage removes a deleted image from a shop. Reads see the change as after
+// [Service.Create]. It is idempotent.
 func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
 	defer cancel()

@@ -103,9 +103,9 @@ func newGeoIndex(db *ent.Client, cfg Config) *geoIndex {
 }
 
 // within returns the members inside a circle, at most limit of each cell, nearest first.
-// The result is complete up to its reach. within returns false if it cannot answer: a cell
-// is missing, Redis is unavailable, or the circle crosses the 180th meridian. It enqueues
-// rebuilds of missing cells. Each level of split cells costs one more pipeline.
+// The result is complete up to its reach. within returns false if a cell is missing, Redis
+// is unavailable, or the circle crosses the 180th meridian. It enqueues rebuilds of missing
+// cells. Each level of split cells costs one more pipeline.
 func (c *geoIndex) within(ctx context.Context, typeID int64, circle geo.Circle, limit int) (candidates, bool) {
 	all := candidates{reach: circle.Radius}
 	boxes := circle.Boxes()

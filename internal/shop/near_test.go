@@ -63,7 +63,7 @@ func TestPagesByDistanceAreComplete(t *testing.T) {
 	})
 }
 
-// A search must not return a whole town.
+// A search in a crowded area returns a bounded number of candidates.
 func TestCandidateSearchIsBounded(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()

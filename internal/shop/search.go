@@ -81,8 +81,8 @@ func (q Query) searches() []string {
 	return []string{q.Search, q.before}
 }
 
-// minWalk is the minimum number of rows that a search reads from a list before it uses the
-// index. walkPerShop is the number for each shop of the page.
+// A search reads walkPerShop rows of a list for each shop of the page, at least minWalk,
+// before it uses the index.
 const (
 	minWalk     = 4000
 	walkPerShop = 200
@@ -90,11 +90,11 @@ const (
 
 // search returns the first matching rows in order, one more than the page size.
 //
-// Postgres has two plans. It can walk the list until the page is full, which suits common
-// words, or sort all matches of the gram index, which suits rare words. The planner cannot
-// choose: it has no statistics of whole words and few of character pairs. A wrong choice
-// costs a second with a million shops. So search walks a limited number of rows first. If
-// they do not fill the page, the word is rare. SQLite scans all rows.
+// Postgres has two plans. To walk the list until the page is full suits common words. To
+// sort all matches of the gram index suits rare words. The planner cannot choose: it has no
+// statistics of whole words and few of character pairs. A wrong choice costs a second with a
+// million shops. So search walks a limited number of rows first. If they do not fill the
+// page, the word is rare. SQLite scans all rows.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	if s.db.Dialect() != dialect.Postgres {
 		return s.read(ctx, q, append(where, contains(q)))

@@ -35,8 +35,8 @@ const (
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
-		Help: "Failed background operations of visits, which are retried: flushes to Redis (flush); " +
-			"and invalid bytes of visitors (read).",
+		Help: "Failed operations of visits: flushes to Redis, which are retried (flush), " +
+			"and invalid visitor sketches (read).",
 		Message: "visit background operation failed", Doings: []string{doingFlush, doingRead},
 	})
 }

@@ -20,9 +20,9 @@ const MaxDays = 366
 // counts once. The result includes the last flush of each process, about a second ago. A
 // range must have 1 to [MaxDays] days, otherwise the error is BAD_USER_INPUT.
 //
-// It costs one statement and two round trips: a read of the days in Redis, and a PFMERGE of
-// these days and the rows of the others. Any other error means that the database or Redis
-// failed: the rows alone lack the latest visitors.
+// It costs one statement and two round trips: a read of the days in Redis, and a PFMERGE
+// with the rows of the other days. Any other error means that the database or Redis failed:
+// the rows alone lack the latest visitors.
 func (s *Service) ShopStats(ctx context.Context, shop int64, from, to civil.Date) (*Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShop")
 	defer span.End()

@@ -2,9 +2,9 @@
 // counts once in any range of days.
 //
 // What is counted. The web app reports each of its pages by POST /visit: a view of the site,
-// and of a shop if the page shows one. A client without beacons is counted by its requests:
-// its first operation within 30 seconds is a view of the site, and each shop(id) is a view of
-// that shop. Clients that identify as bots are ignored. A visitor is identified by the
+// and of a shop if the page shows one. For a client without beacons, the first operation
+// within 30 seconds is a view of the site, and each shop(id) is a view of that shop.
+// Clients that identify as bots are ignored. A visitor is identified by the
 // account, else by the cookie that the beacon sets, else by a digest of network and user
 // agent.
 //

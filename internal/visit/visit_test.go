@@ -396,7 +396,7 @@ func TestUnknownShopsCreateNoKeys(t *testing.T) {
 			t.Errorf("got %d keys, want 5", n)
 		}
 		if p.shops.calls != 2 {
-			t.Errorf("shops were asked for %d times", p.shops.calls)
+			t.Errorf("got %d calls of Shops.Known", p.shops.calls)
 		}
 	})
 }

@@ -1,5 +1,5 @@
--- code_reserve: reserve the right to send a login code to a phone, unless a code was
--- sent within the pause or a counter of the day is full. code_store follows.
+-- code_reserve: reserve the right to send a login code to a phone. It rejects the request
+-- if a code was sent within the pause, or a counter of the day is full.
 --
 -- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: reservation
 -- KEYS[i > 1]  code-limit:{P}:day, code-limit:{P}:network:A:day or

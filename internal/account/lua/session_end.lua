@@ -1,5 +1,5 @@
--- session_end: end a session, and store an end mark for a while: a reader that saw the
--- row before the end must not restore the session.
+-- session_end: end a session, and store an end mark for a while. The mark prevents a reader
+-- that saw the row before the end from restoring the session.
 --
 -- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
 -- ARGV[1]  lifetime of the mark, milliseconds

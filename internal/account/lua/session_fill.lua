@@ -1,6 +1,6 @@
--- session_fill: store a session that was read from its row or has just begun, unless
--- there is a live session or an end mark: a reader that saw the row before a logout must
--- not restore the session. It replaces a hash of an earlier version, without "end".
+-- session_fill: store a session that was read from its row or has just begun. It does not
+-- replace a live session, or an end mark: a reader that saw the row before a logout must not
+-- restore the session. It replaces a hash of an earlier version, without "end".
 --
 -- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
 -- ARGV[1]  user id
