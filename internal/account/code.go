@@ -53,8 +53,9 @@ var (
 // lifetime of the code. A known device has its own limits and its own code.
 //
 // It returns an [apierror.UserErrors] for an invalid phone, a country that gets no
-// codes, and too many codes. A request that the limits of the phone reject counts only for
-// its network. It returns UNAVAILABLE without a sender, and if the sender or Redis fails.
+// codes, and too many codes. A request that the limits of the phone reject counts for its
+// network; other rejected requests do not count. It returns UNAVAILABLE without a sender,
+// and if the sender or Redis fails.
 func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life time.Duration, err error) {
 	ctx, span := observe.Span(ctx, "account.SendCode")
 	defer span.End()

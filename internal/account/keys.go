@@ -43,8 +43,8 @@ func (k keys) codeGuesses(p Phone) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}:guesses"
 }
 
-// codeAddress counts the codes that a network requested in an hour, or only those of the
-// network narrow inside it, unless narrow is "".
+// codeAddress counts the codes that a network requested in an hour. If narrow is not "", it
+// counts only those of this network inside it.
 func (k keys) codeAddress(network, narrow string) string {
 	return k.prefix + ":code-limit:{" + digest("address", network) + "}:address" + within(narrow)
 }
@@ -56,8 +56,8 @@ func (k keys) codeHour() string { return k.prefix + ":code-limit:hour" }
 // devices.
 func (k keys) guessHour() string { return k.prefix + ":code-limit:guesses-hour" }
 
-// loginAddress counts the login attempts of a network in an hour, or only those of the
-// network narrow inside it, unless narrow is "".
+// loginAddress counts the login attempts of a network in an hour. If narrow is not "", it
+// counts only those of this network inside it.
 func (k keys) loginAddress(network, narrow string) string {
 	return k.prefix + ":login-limit:{" + digest("address", network) + "}" + ofNetwork(narrow)
 }

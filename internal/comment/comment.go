@@ -10,8 +10,8 @@
 //
 // The database is the source of truth. Redis caches rows, and the first ids of lists.
 // An insert locks the counts of the note until its commit, so the ids of the comments on a
-// note follow the order of commits. So a new comment never appears among entries that a
-// reader has passed, and an id is a sufficient cursor.
+// note follow the order of commits. A new comment never appears among entries that a reader
+// has passed, and an id is a sufficient cursor.
 package comment
 
 import (

@@ -93,8 +93,8 @@ type fanOutJob struct {
 // fanOut handles a job. It may be repeated, and run concurrently: pushes to an inbox are
 // idempotent, and of two attempts at one note the slower one ends.
 //
-// It reads followers from the newest on. A later follower gets the note when the inbox is loaded,
-// since the note is older than the follow.
+// It reads the newest followers first. The inbox of a later follower contains the note when it is
+// loaded, because the note is older than the follow.
 func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
 	pushes, err := s.loadJobs(ctx, notes)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *Service) runRound(ctx context.Context, pushes []fanOutJob) (left []fanO
 // [Service.ResetFanOut] has changed.
 var errOvertaken = errors.New("overtaken by another fan-out of this note")
 
-// saveProgress stores that a note was pushed to all follows with ids of at least below. It returns
+// saveProgress stores that a note was pushed for all follows with ids of at least below. It returns
 // errOvertaken if the stored progress is not that of this attempt.
 func (s *Service) saveProgress(ctx context.Context, p *fanOutJob, below int64, pushed int) error {
 	if !p.saved {

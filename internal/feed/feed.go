@@ -113,7 +113,7 @@ type Service struct {
 	tail          *logTail
 	hub           *liveHub
 	loader        *noteLoader   // notes of live feeds
-	hintReady     chan struct{} // capacity 1: hints is not empty
+	hintReady     chan struct{} // capacity 1: there are pending hints
 	hints         pendingHints
 	inboxes       *cache.Union[int64]
 	timelineCache *cache.Cache[int64, authorTimeline]

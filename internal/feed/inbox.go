@@ -59,8 +59,8 @@ func parseEntry(e cache.Entry) (entry, bool) {
 	return entry{seq: e.Score, note: n, author: a}, found && err == nil && err2 == nil
 }
 
-// loadInbox loads the inbox of a user from follows with ids above one. It also returns the id of
-// the newest follow.
+// loadInbox loads the inbox of a user, from the follows whose ids exceed above. It also returns the
+// id of the newest follow.
 func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) ([]cache.Entry, int64, error) {
 	entries, newest, err := s.newest(ctx, user, math.MaxInt64, limit, min(limit, firstPerAuthor), above)
 	members := make([]cache.Entry, len(entries))
@@ -71,7 +71,7 @@ func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) (
 }
 
 // newest reads from the database the newest notes below a number by the followees of a user. It
-// considers only follows with ids above the parameter above, and returns the largest of their ids.
+// considers only the follows whose ids exceed above, and returns the largest of these ids.
 func (s *Service) newest(ctx context.Context, user, below int64, limit, ofEach int, above int64) (entries []entry, newest int64, err error) {
 	select {
 	case s.queries <- struct{}{}:

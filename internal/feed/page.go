@@ -20,8 +20,7 @@ const (
 	liveCursor = "LIVE"
 )
 
-// spare is the number of additional entries read from an inbox, because some notes turn out to be
-// deleted.
+// spare is the number of additional entries read from an inbox, because some notes may be deleted.
 const spare = 8
 
 // maxAtOnce is the maximum number of entries per step of a page. It exceeds the largest page.
@@ -47,9 +46,8 @@ type Edge struct {
 //
 // A page costs three round trips: for the log head, which concurrent readers share, for the inbox
 // and the follows, and for the notes that are not in memory. Timelines of celebrities that are not
-// in memory cost one more. Pages below the inbox come from the
-// database. An inbox that is missing, or older than a follow, is loaded first. If Redis is
-// unavailable, the database serves all pages.
+// in memory cost one more. Pages below the inbox come from the database. An inbox that is missing,
+// or older than a follow, is loaded first. If Redis is unavailable, the database serves all pages.
 //
 // An invalid size or cursor is an [apierror.BadUserInput] error. All other errors come from the
 // database.

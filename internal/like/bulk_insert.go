@@ -22,8 +22,8 @@ type Draft struct {
 	User   int64 `json:"user"`
 }
 
-// BulkInsert stores likes and returns the number of new ones. The likes of a target have
-// the order of drafts. It skips existing likes and missing targets, so it is idempotent.
+// BulkInsert stores likes, in order, and returns the number of new ones. It skips existing
+// likes and missing targets, so it is idempotent.
 //
 // It runs one transaction, with a statement per 500 likes, and locks the counts of the
 // targets until the end. Pass a few thousand likes per call.
@@ -78,8 +78,8 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row
 	return rows, nil
 }
 
-// tx runs work in a transaction. It retries from the start if the database aborts it because
-// of another one.
+// tx runs work in a transaction, and retries once if the database aborts it because of
+// another one.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

@@ -142,7 +142,7 @@ func TestResizeTakesTheMean(t *testing.T) {
 	}
 }
 
-// exif returns the Exif data of a camera: orientation and place.
+// exif returns the Exif data of a camera: orientation and location.
 func exif(orientation uint16) []byte {
 	le := binary.LittleEndian
 	tiff := []byte("II*\x00\x08\x00\x00\x00")

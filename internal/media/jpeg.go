@@ -156,8 +156,8 @@ func parseJPEG(data []byte) (*jpegFile, error) {
 	return f, nil
 }
 
-// nextMark returns the next marker from at on, and the offset after it, or -1 if there is none. A
-// marker may have any number of 0xff before it.
+// nextMark returns the next marker at or after an offset, and the offset after the marker, or -1 if
+// there is none. A marker may have any number of 0xff before it.
 func nextMark(data []byte, at int) (mark byte, next int) {
 	for {
 		i := bytes.IndexByte(data[at:], 0xff)

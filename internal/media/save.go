@@ -50,7 +50,7 @@ func tooMany(message string, wait time.Duration) error {
 // marks the rows as stored. If the process dies before that, the collector finds the files by the
 // rows.
 func (s *Service) store(ctx context.Context, uploader *int64, made ...encoded) ([]mediapath.Image, error) {
-	// Store decoded pictures even if the client is gone.
+	// Store decoded pictures even if the client has disconnected.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	names, err := s.createRows(ctx, uploader, made)

@@ -59,8 +59,8 @@ func (p rankedNote) compare(o rankedNote) int {
 	return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID))
 }
 
-// loadRankings creates the current ranking. It accepts numbers of the last two intervals,
-// for processes with slow clocks. It ignores all others: a ranking created now would not
+// loadRankings creates the current ranking. It also accepts the two numbers before, for
+// processes with slow clocks. It ignores all others: a ranking created now would not
 // continue the pages of an older one.
 func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]rankedNote, error) {
 	found := map[int64][]rankedNote{}

@@ -28,7 +28,7 @@ const (
 	addBatch         = 500     // shops in one call of a script
 	pipelineBatch    = 500     // commands in one pipeline
 
-	cellTTL      = time.Hour        // limits the age of cells that miss writes Redis lost
+	cellTTL      = time.Hour        // then the rows replace the writes that Redis lost
 	emptyCellTTL = 10 * time.Minute // of a cell without shops; queries can create any number
 	draftTTL     = time.Minute      // after the last progress of a rebuild
 	buildTimeout = time.Minute      // of one rebuild
@@ -102,7 +102,7 @@ func newGeoIndex(db *ent.Client, cfg Config) *geoIndex {
 	return c
 }
 
-// within returns the members inside a circle, at most limit of each cell, nearest first.
+// within returns the members inside a circle, unsorted, of each cell at most the nearest limit.
 // The result is complete up to its reach. within returns false if a cell is missing, Redis
 // is unavailable, or the circle crosses the 180th meridian. It enqueues rebuilds of missing
 // cells. Each level of split cells costs one more pipeline.

@@ -85,8 +85,8 @@ type Edge struct {
 // shops.
 //
 // Without Near it reads a cached list and its rows, or runs one statement. With Near it
-// needs the round trips of [Service.nearest], plus one for the rows. An invalid query is an
-// [apierror.BadUserInput] error.
+// makes one or a few searches, each with a round trip for the positions and one for the
+// rows. An invalid query is an [apierror.BadUserInput] error.
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	ctx, span := observe.Span(ctx, "shop.List")
 	defer span.End()

@@ -20,9 +20,8 @@ const (
 	rewriteTimeout = 30 * time.Second // per statement
 )
 
-// SearchTexts returns the job that updates the stored search texts to [searchText]. They
-// differ after an upgrade that changes the function, and while servers of the previous
-// release write.
+// SearchTexts returns the job that rewrites outdated search texts. Texts are outdated after
+// an upgrade that changes their form, and while servers of the previous release write.
 //
 // The job reads pages of 500 rows, rewrites the outdated ones in one statement, and pauses
 // for the same time. It skips rows that are locked or changed meanwhile. It may run in

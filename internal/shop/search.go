@@ -90,11 +90,11 @@ const (
 
 // search returns the first matching rows in order, one more than the page size.
 //
-// Postgres has two plans. To walk the list until the page is full suits common words. To
-// sort all matches of the gram index suits rare words. The planner cannot choose: it has no
-// statistics of whole words and few of character pairs. A wrong choice costs a second with a
-// million shops. So search walks a limited number of rows first. If they do not fill the
-// page, the word is rare. SQLite scans all rows.
+// Postgres has two plans. Walking the list until the page is full suits common words.
+// Sorting all matches of the gram index suits rare words. The planner cannot choose: it has
+// no statistics of whole words and few of character pairs. A wrong choice costs a second
+// with a million shops. So search walks a limited number of rows first. If they do not fill
+// the page, the word is rare. SQLite scans all rows.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	if s.db.Dialect() != dialect.Postgres {
 		return s.read(ctx, q, append(where, contains(q)))

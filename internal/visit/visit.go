@@ -17,8 +17,8 @@
 // Losses. A killed process loses its visits since the last flush: one second, or more while
 // Redis is unavailable. A process buffers 50 000 visitors and drops others, which a metric
 // counts. A process that shuts down loses nothing. If Redis loses its data, the visits since
-// the last roll-up are lost: a minute. So are they after a crash in embedded mode. The views
-// of a flush whose reply was lost may count twice, its visitors do not.
+// the last roll-up are lost: a minute. A crash in embedded mode loses them too. The views of
+// a flush whose reply was lost may count twice, its visitors do not.
 package visit
 
 import (

@@ -1,5 +1,5 @@
--- code_release: release a reservation of code_reserve that sent no code. The previous
--- code of the phone stays valid.
+-- code_release: release a reservation of code_reserve for which no code was sent. The
+-- previous code of the phone stays valid.
 --
 -- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: reservation
 -- KEYS[i > 1]  the counters of code_reserve   counter
