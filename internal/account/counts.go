@@ -26,7 +26,6 @@ func (s *Service) LockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return now, nil
 }
 
-// scanCounts returns a function that reads one row into a map.
 func scanCounts(into map[int64]Counts) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var id int64

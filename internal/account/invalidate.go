@@ -103,7 +103,6 @@ func (s *sessions) propagateEnd(ctx context.Context, ids ...string) error {
 	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is unavailable
 }
 
-// markEnded stores the end marks in Redis.
 func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

@@ -164,7 +164,6 @@ type postResult struct {
 	refused bool // the server has certainly not accepted the message
 }
 
-// post sends one request.
 func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (postResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.try)
 	defer cancel()

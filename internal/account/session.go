@@ -533,7 +533,6 @@ func (s *sessions) inTx(ctx context.Context, work func(context.Context, *ent.Tx)
 	return ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return work(ctx, tx) })
 }
 
-// runScript runs a script on the hash of a session.
 func (s *sessions) runScript(ctx context.Context, script *redis.Script, id string, args ...any) (int, error) {
 	return runScript(ctx, s.rdb, script, []string{s.keys.session(id)}, args...).Int()
 }

@@ -107,7 +107,6 @@ func (b bitmaps) read(ctx context.Context, refs []bitRef) (map[bitRef]days, erro
 // addsAtOnce bounds the concurrent scripts. The client batches them into few round trips.
 const addsAtOnce = 64
 
-// add adds days to bitmaps.
 func (b bitmaps) add(ctx context.Context, drafts ...Draft) error {
 	var g errgroup.Group
 	g.SetLimit(addsAtOnce)
@@ -151,7 +150,6 @@ func (b bitmaps) orDrop(ctx context.Context, err error, names ...string) error {
 	return b.rdb.Unlink(ctx, names...).Err()
 }
 
-// drop removes the bitmap of a month.
 func (b bitmaps) drop(ctx context.Context, p bitRef) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -102,5 +102,4 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	return s
 }
 
-// today returns the current day in the zone.
 func (s *Service) today() civil.Date { return civil.DateOf(s.now().In(s.zone)) }

@@ -175,7 +175,6 @@ func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]*Comment, er
 	return found, nil
 }
 
-// live calls [Notes.Exist].
 func (s *Service) live(ctx context.Context, notes []int64) (map[int64]bool, error) {
 	if len(notes) == 0 {
 		return nil, nil

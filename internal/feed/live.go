@@ -68,7 +68,6 @@ func (l *liveFeed) Subscribe(r broadcast.Receiver) (broadcast.Subscription, erro
 	return l.hub.join(l.user, l.after, r), nil
 }
 
-// newUpdate returns the update of an event.
 func (s *Service) newUpdate(e Event) *broadcast.Update {
 	cursor := logCursor(e.Seq)
 	u := &broadcast.Update{Seq: updateSeq(e.Seq), Cursor: string(cursor)}

@@ -73,7 +73,6 @@ func newLiveHub(s *Service) *liveHub {
 	return &liveHub{s: s, wake: make(chan struct{}, 1), followCount: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
 }
 
-// signal wakes run.
 func (h *liveHub) signal() {
 	select {
 	case h.wake <- struct{}{}:

@@ -44,10 +44,11 @@ type Edge struct {
 // publication, deletion and change of follows that was committed before the call; follows count
 // once the window of followees shows them.
 //
-// A page costs three round trips: for the log head, which concurrent readers share, for the inbox
-// and the follows, and for the notes that are not in memory. Timelines of celebrities that are not
-// in memory cost one more. Pages below the inbox come from the database. An inbox that is missing,
-// or older than a follow, is loaded first. If Redis is unavailable, the database serves all pages.
+// A page costs three round trips: for the log head, for the inbox and the follows, and for the
+// notes that are not in memory. Concurrent readers share the first. Timelines of celebrities that
+// are not in memory cost one more. Pages below the inbox come from the database. An inbox that is
+// missing, or older than a follow, is loaded first. If Redis is unavailable, the database serves
+// all pages.
 //
 // An invalid size or cursor is an [apierror.BadUserInput] error. All other errors come from the
 // database.

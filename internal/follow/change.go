@@ -91,7 +91,6 @@ func (p pair) followee() int64 { return p[1] }
 // calls are the calls of one batch.
 type calls = []*batch.Call[pair, struct{}]
 
-// newBatcher returns a batcher for new or ended follows.
 func newBatcher(run batch.Run[pair, struct{}]) *batch.Batcher[pair, struct{}] {
 	return batch.New(run, batch.Config{
 		Timeout: writeTimeout, Busy: errBusy, Shared: sqldb.Unavailable,
@@ -109,7 +108,6 @@ type work struct {
 	users, own []outbox.JobRef // users: jobs for the changed counts
 }
 
-// followAll runs a batch of Follow calls.
 func (s *Service) followAll(ctx context.Context, group calls) (after func(), err error) {
 	w, err := s.newWork(ctx, group)
 	if err != nil {
@@ -119,7 +117,6 @@ func (s *Service) followAll(ctx context.Context, group calls) (after func(), err
 	return s.run(ctx, group, w, s.begin)
 }
 
-// unfollowAll runs a batch of Unfollow calls.
 func (s *Service) unfollowAll(ctx context.Context, group calls) (after func(), err error) {
 	w, err := s.newWork(ctx, group)
 	if err != nil {
@@ -336,7 +333,6 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, pairs []pair) (map[pai
 	return rows, nil
 }
 
-// readRows runs a statement that returns follows.
 func readRows(ctx context.Context, db sqldb.Querier, statement string, args ...any) (map[pair]int64, error) {
 	found := make(map[pair]int64)
 	err := sqldb.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {

@@ -67,15 +67,12 @@ type result struct {
 	known bool
 }
 
-// calls is one group of calls.
 type calls = []*batch.Call[Draft, result]
 
-// newBatcher returns a batcher of likes or unlikes.
 func newBatcher(run batch.Run[Draft, result]) *batch.Batcher[Draft, result] {
 	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 }
 
-// likeAll runs a group of likes.
 func (s *Service) likeAll(ctx context.Context, group calls) (after func(), err error) {
 	if s.sql.likeNotes != "" {
 		return s.likeNotes(ctx, group)
@@ -99,7 +96,6 @@ func (s *Service) likeRows(ctx context.Context, group calls) (after func(), err 
 	})
 }
 
-// unlikeAll runs a group of unlikes.
 func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err error) {
 	return s.changeAll(ctx, group, func(row int64) bool { return row == 0 }, func(tx *ent.Tx, w *work) error {
 		ids := make(map[int64]Draft, len(w.drafts))

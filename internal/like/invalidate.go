@@ -18,7 +18,6 @@ type change struct {
 	Behind  bool  `json:"behind,omitempty"` // whether the like is not among the target's first
 }
 
-// topic returns the outbox topic.
 func (s *Service) topic() string { return s.noun() + "-likes" }
 
 // invalidate is the outbox handler. It runs if the writer fails after its commit.

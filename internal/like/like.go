@@ -139,7 +139,6 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// noun returns the word for a target.
 func (s *Service) noun() string {
 	if s.kind == Comment {
 		return "comment"

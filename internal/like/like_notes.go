@@ -103,7 +103,6 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 	}, nil
 }
 
-// release releases quota.
 func release(ctx context.Context, uses map[Draft]*quota.Use) {
 	for _, use := range uses {
 		use.Release(ctx)

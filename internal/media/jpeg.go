@@ -102,7 +102,6 @@ func (f frame) tooManyScans(pixels int64) bool {
 	return int64(f.scans)*pixels > maxScanned
 }
 
-// openJPEG parses a JPEG.
 func openJPEG(data []byte) (*source, error) {
 	f, err := parseJPEG(data)
 	if err != nil {

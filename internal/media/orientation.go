@@ -2,8 +2,8 @@ package media
 
 import "image"
 
-// orient turns a picture upright. The Exif orientation names the position of the first row and
-// column of the file: 6 is right and top, for a camera held on its side.
+// orient turns a picture upright. The Exif orientation is the position of the first row and column
+// of the file, for example 6 for right and top.
 func orient(src *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return src

@@ -33,7 +33,6 @@ type pngFile struct {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// openPNG parses a PNG.
 func openPNG(data []byte) (*source, error) {
 	f, err := parsePNG(data)
 	if err != nil {
@@ -120,7 +119,6 @@ func (f *pngFile) critical(name string, content []byte) {
 	}
 }
 
-// add adds a part of the file.
 func (f *pngFile) add(data []byte, from, to int) {
 	if last := len(f.parts) - 1; last >= 0 && f.end == from {
 		f.parts[last] = data[from-len(f.parts[last]) : to]

@@ -25,7 +25,6 @@ type webpFile struct {
 	animated                                      bool
 }
 
-// openWebP parses a WebP.
 func openWebP(data []byte) (*source, error) {
 	f := parseWebP(data)
 	if f.animated {

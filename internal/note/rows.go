@@ -18,7 +18,6 @@ func fromRow(r *ent.Note) (*Note, error) {
 	}, err
 }
 
-// imagesOf decodes the images of a row.
 func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	images, err := mediapath.ImagesOf(column)
 	if err != nil {

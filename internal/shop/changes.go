@@ -54,7 +54,6 @@ func (c Changes) clean() Changes {
 	return c
 }
 
-// hasType reports whether the type in c exists.
 func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	id := optional.Value(c.TypeID.Value)
 	if id <= 0 {

@@ -44,5 +44,4 @@ func (k keys) merged(shop int64) string {
 // a loss also removes the days that it names.
 func (k keys) dirty() string { return k.prefix + ":visit:dirty" }
 
-// newName returns a unique name.
 func newName() string { return rand.Text() }

@@ -100,7 +100,6 @@ func New(db *ent.Client, cfg Config) *Service {
 	}
 }
 
-// today returns the current day.
 func (s *Service) today() int { return dayOf(civil.DateOf(s.cfg.Now().In(s.cfg.Zone))) }
 
 // dayOf returns a day as yyyymmdd, as in rows and keys.
