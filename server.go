@@ -8,15 +8,15 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/cli"
 )
 
 func main() {
-	app.Prepare()
+	cli.Prepare()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal drains; after it, a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	code := app.Main(ctx, os.Args, os.Stdout, os.Stderr)
+	code := cli.Main(ctx, os.Args, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

@@ -61,10 +61,12 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if !cfg.Introspection {
 		site.HidePlayground()
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: NewRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
 }
 
-func newRegistry() *prometheus.Registry {
+// NewRegistry returns a registry with the metrics of the Go runtime, the process and the
+// build.
+func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	return reg
@@ -305,4 +307,17 @@ func shownAddr(addr *net.TCPAddr) string {
 		return fmt.Sprintf("localhost:%d", addr.Port)
 	}
 	return addr.String()
+}
+
+// trace begins to send traces, if the environment names a collector. Call end
+// last of all: what closes before may still have something to tell.
+func (a *App) trace(ctx context.Context) (end func(), err error) {
+	if a.tracing, err = observe.NewTracing(ctx, version(), a.log); err != nil {
+		return nil, err
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopTimeout)
+		defer cancel()
+		a.tracing.Close(ctx)
+	}, nil
 }

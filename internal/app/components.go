@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
@@ -35,6 +36,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/town"
+)
+
+// Roles of a Redis.
+const (
+	stateRole = "state"
+	cacheRole = "cache"
 )
 
 // Components is the stores and the rooms over them: what the server and the other
@@ -351,6 +359,27 @@ func (h *Components) Run(ctx context.Context, workers bool) error {
 	return group.Wait()
 }
 
+// Outbox returns the background jobs of the installation.
+func (h *Components) Outbox() *outbox.Box { return h.outbox }
+
+// Scans returns the comparisons of derived data with its source. `tandian reconcile` runs
+// them, and so does the schedule of a process with workers.
+func (h *Components) Scans() *reconcile.Scans { return h.scans }
+
+// Schedule returns the jobs that one process with workers runs for all when they are due.
+func (h *Components) Schedule() *schedule.Schedule { return h.schedule }
+
+// Zone returns the time zone in which days are counted.
+func (h *Components) Zone() *time.Location { return h.zone }
+
+// SeedServices returns the services that generated and demo data is written to.
+func (h *Components) SeedServices() town.Services {
+	return town.Services{
+		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
+		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
+	}
+}
+
 // Sales returns the flash sales of the installation.
 func (h *Components) Sales() *flashsale.Service { return h.sales }
 
@@ -382,4 +411,35 @@ func (h *Components) Close() error {
 	}
 	h.closers = nil
 	return errors.Join(errs...)
+}
+
+// queues is what waits in the background, as the graph asks for it.
+type queues struct {
+	box   *outbox.Box
+	sales *flashsale.Service
+	feed  *feed.Service
+	log   *slog.Logger
+}
+
+// QueueStats returns the figures of each partition of the sales, of the live feeds of
+// this process, and of each topic of the outbox.
+func (q queues) QueueStats(ctx context.Context) ([]graph.QueueStats, error) {
+	topics, err := q.box.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sales, err := q.sales.Stats(ctx)
+	if err != nil { // a Redis that is away does not hide what waits in the database
+		q.log.WarnContext(ctx, "the queues of sales cannot be seen", "err", err)
+	}
+	list := make([]graph.QueueStats, 0, len(topics)+len(sales)+1)
+	for _, s := range sales {
+		list = append(list, graph.QueueStats{Name: s.Name, Lag: int64(s.Lag), Pending: int64(s.Pending), Oldest: s.Oldest, Parked: int64(s.Parked)})
+	}
+	lag := q.feed.Lag()
+	list = append(list, graph.QueueStats{Name: "live", Lag: lag.Numbers, Pending: int64(lag.Joining), Oldest: lag.Oldest})
+	for _, s := range topics {
+		list = append(list, graph.QueueStats{Name: s.Name, Lag: s.Waiting, Pending: s.Pending, Oldest: s.Oldest, Parked: s.Parked})
+	}
+	return list, nil
 }

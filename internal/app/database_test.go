@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,32 +9,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
-
-// Whatever opens the database ends with one line that names the pooler and the way out.
-func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
-	stack := apptest.Real(t)
-	direct := stack.Config.DatabaseURL
-	for _, mode := range []string{"transaction", "statement"} {
-		stack.Config.DatabaseURL = testkit.PgBouncer(t, direct, "pool_mode = "+mode)
-		for _, command := range [][]string{
-			{"serve"},
-			{"migrate"},
-			{"migrate", "status"},
-			{"import", "none.csv"},
-			{"seed", "--users", "1"},
-			{"grant", "+8613800138000", "ADMIN"},
-			{"reconcile"},
-			{"reconcile", "--dry-run"},
-		} {
-			begin := time.Now()
-			_, stderr, code := stack.Command(t, command...)
-			if code == 0 || strings.Count(stderr, "pool_mode = session") != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
-				t.Errorf("%s mode, %s: exit %d, %s", mode, command, code, stderr)
-			}
-			t.Logf("%s: after %v", command, time.Since(begin))
-		}
-	}
-}
 
 func TestManyChangeTheirProfilesThroughASessionPooler(t *testing.T) {
 	t.Parallel()

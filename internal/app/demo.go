@@ -26,14 +26,6 @@ func demoLogins() []account.DemoAccount {
 	}
 }
 
-// town is where a town is stored.
-func (h *Components) town() seeder.Services {
-	return seeder.Services{
-		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
-		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
-	}
-}
-
 // settle gives the embedded installation its logins, and an empty one its demo
 // town, which the merchant owns, with people who talk about it. The logins share a password, a new one at every
 // start: what is printed here opens nothing elsewhere. A database that was
@@ -77,7 +69,7 @@ func (a *App) settle(ctx context.Context, components *Components) error {
 // follows some of the people.
 func (a *App) buildDemoTown(ctx context.Context, components *Components, merchant, customer int64) error {
 	begin := time.Now()
-	services := components.town()
+	services := components.SeedServices()
 	if !a.cfg.DemoPictures {
 		services.Pictures = nil
 	}

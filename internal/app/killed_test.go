@@ -54,9 +54,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // as the program does
 	}
-	code := m.Run()
-	_ = os.RemoveAll(programDir)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // parallelTests sets how many tests run in parallel: twice as many as processors, because

@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -256,71 +251,6 @@ func TestReadyzFollowsTheDatabase(t *testing.T) {
 	})
 }
 
-func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
-	stack := apptest.Embedded(t)
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"address", []string{"--addr", "8080"}, `--addr: "8080" is not HOST:PORT`},
-		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: it must begin with postgres://"},
-		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it must begin with redis://"},
-		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
-		{"log level", []string{"--log-level", "loud"}, "--log-level"},
-		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
-		{"unknown flag", []string{"--colour", "red"}, "colour"},
-		{"unknown command", []string{"srve"}, `unknown command "srve"`},
-		{"a word too many", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
-		{"a word too many for a flag", []string{"seed", "500"}, `seed takes no "500"`},
-		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
-	}
-	for _, tt := range tests {
-		_, errs, code := stack.Command(t, tt.args...)
-		if code == 0 || !strings.Contains(errs, tt.want) || strings.Contains(errs, "secret") {
-			t.Errorf("%s: %d, %q; want an error with %q", tt.name, code, errs, tt.want)
-		}
-		if lines := strings.Count(strings.TrimSpace(errs), "\n"); lines > 0 {
-			t.Errorf("%s: the error has %d lines more:\n%s", tt.name, lines, errs)
-		}
-	}
-}
-
-func TestABrokenFileLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		good, err := os.ReadFile(writeCSV(t, 5))
-		if err != nil {
-			t.Fatal(err)
-		}
-		broken := testFile(t, "shops.csv", string(good)+"line:9,cafe,\"Shop with a quote,21,105,1\n")
-		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
-			t.Fatal(errs)
-		}
-		_, errs, code := stack.Command(t, "import", broken)
-		if code != 1 || !regexp.MustCompile(`^tandian: .* line \d+.*\n$`).MatchString(errs) {
-			t.Errorf("import of a broken file: %d, %q; want one line that says where", code, errs)
-		}
-		var n int
-		if err := stack.SQL(t).QueryRow("SELECT count(*) FROM shops").Scan(&n); err != nil || n != 0 {
-			t.Errorf("%d shops were stored (%v)", n, err)
-		}
-	})
-}
-
-func TestMigrateStatusListsEveryFile(t *testing.T) {
-	t.Parallel()
-	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		if out, errs, code := stack.Command(t, "migrate"); code != 0 || !strings.Contains(out, "is up to date") {
-			t.Fatalf("migrate: %d, %s%s", code, out, errs)
-		}
-		out, errs, code := stack.Command(t, "migrate", "status")
-		if code != 0 || !strings.Contains(out, "_shops.sql") || strings.Contains(out, "pending") {
-			t.Errorf("migrate status: %d\n%s%s", code, out, errs)
-		}
-	})
-}
-
 func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
@@ -383,55 +313,6 @@ func TestMetricsShowEveryPart(t *testing.T) {
 	}
 }
 
-// The program itself, as a person runs it: ready in time, and Ctrl-C ends it
-// with 0 after running requests.
-func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
-	t.Parallel()
-	binary := program(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "--addr", "127.0.0.1:0")
-	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	out := make([]byte, 0, 1024)
-	url := regexp.MustCompile(`API\s+(http://\S+/graphql)`)
-	for url.Find(out) == nil {
-		part := make([]byte, 1024)
-		n, err := stdout.Read(part)
-		out = append(out, part[:n]...)
-		if err != nil {
-			t.Fatalf("the program ended: %v\n%s", err, errors.Join(err, cmd.Wait()))
-		}
-	}
-	if took := time.Since(begin); took > 30*time.Second { // promised: 3 s; tenfold room
-		t.Errorf("ready after %v", took)
-	} else {
-		t.Logf("ready after %v", took)
-	}
-	res, err := http.Get(string(url.FindSubmatch(out)[1]) + "?query={shopTypes{name}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != 200 {
-		t.Errorf("status %d", res.StatusCode)
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("after Ctrl-C: %v, want exit code 0", err)
-	}
-}
-
 // Who balances over servers by who is least busy must not find one that starts the least
 // busy of all. So what it cannot give to another server waits for the end of the start, if
 // that is soon.
@@ -474,28 +355,6 @@ func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	a.OpenWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("open")) }))
 	if got := <-answers; got != "200  open" {
 		t.Errorf("once it was open: %s", got)
-	}
-}
-
-func TestAProbeSaysWhetherTheServerIsReady(t *testing.T) {
-	stack := apptest.Embedded(t)
-	s := stack.Start(t)
-	stack.Config.Addr = s.Addr()
-	if out, errs, code := stack.Command(t, "probe"); code != 0 || out != "ready\n" {
-		t.Errorf("of one that is: %d %q %q", code, out, errs)
-	}
-	_, port, _ := net.SplitHostPort(s.Addr())
-	stack.Config.Addr = ":" + port // as it is told to listen everywhere
-	if _, errs, code := stack.Command(t, "probe"); code != 0 {
-		t.Errorf("on every interface: %d %q", code, errs)
-	}
-	_ = s.Components().DB.Close()
-	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not answer") {
-		t.Errorf("of one without a database: %d %q %q", code, out, errs)
-	}
-	_ = s.Stop()
-	if _, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "refused") {
-		t.Errorf("of none: %d %q", code, errs)
 	}
 }
 

@@ -229,57 +229,6 @@ func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
 	})
 }
 
-func TestReconcileSaysWhatItNeeds(t *testing.T) {
-	stack := apptest.Embedded(t)
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"everything"}, `reconcile takes no "everything"`},
-		{[]string{"--only", "sold,nothing"}, `unknown scan "nothing" (want one of pieces, sales, queues, order-lists, sold, points`},
-	} {
-		if _, errs, code := stack.Command(t, append([]string{"reconcile"}, tt.args...)...); code != 2 || !strings.Contains(errs, tt.want) {
-			t.Errorf("reconcile %v: exit %d, %s", tt.args, code, errs)
-		}
-	}
-}
-
-func TestADryRunAppliesNoMigration(t *testing.T) {
-	t.Parallel()
-	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
-			t.Fatal(errs)
-		}
-		if _, err := stack.SQL(t).ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
-			t.Fatal(err)
-		}
-		if out, errs, code := stack.Command(t, "reconcile", "--dry-run"); code != 1 || out != "" || !strings.Contains(errs, "lacks the migration") {
-			t.Errorf("exit %d, %s%s", code, out, errs)
-		}
-	})
-}
-
-// Where no server has settled what all of them keep to, a dry run would be the first start.
-func TestADryRunIsNoFirstStart(t *testing.T) {
-	t.Parallel()
-	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
-			t.Fatal(errs)
-		}
-		h := harmed{stack: stack}
-		if _, err := stack.SQL(t).ExecContext(t.Context(), "DELETE FROM settings"); err != nil {
-			t.Fatal(err)
-		}
-		before := h.snapshot(t)
-		if out, errs, code := stack.Command(t, "reconcile", "--dry-run"); code != 1 || out != "" || !strings.Contains(errs, "no server has started on") {
-			t.Errorf("exit %d, %s%s", code, out, errs)
-		}
-		if d := cmp.Diff(before, h.snapshot(t)); d != "" {
-			t.Errorf("the dry run changed something (-before +after):\n%s", d)
-		}
-	})
-}
-
 // look runs the scans of a server that are due.
 func look(t *testing.T, s *apptest.Server) {
 	t.Helper()

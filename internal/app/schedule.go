@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
@@ -46,5 +47,53 @@ func (h *Components) rewriteSearchTexts(ctx context.Context) error {
 	return nil
 }
 
-// Schedule is what any process with workers runs when it is due.
-func (h *Components) Schedule() *schedule.Schedule { return h.schedule }
+// openScans gathers what the rooms compare. A noun adds its scans here, by one line.
+func (h *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
+	h.scans = reconcile.New(reg, log)
+	h.scans.Add(h.sales.Scans()...)
+	h.scans.Add(h.Orders.Scans()...)
+	h.scans.Add(h.Balances.Scans()...)
+	h.scans.Add(h.Notes.Scans()...)
+	h.scans.Add(h.NoteLikes.Scans()...)
+	h.scans.Add(h.Comments.Scans()...)
+	h.scans.Add(h.CommentLikes.Scans()...)
+	h.scans.Add(h.Follows.Scans()...)
+	h.scans.Add(h.Feed.Scans()...)
+	h.scans.Add(h.Media.Scans()...)
+	h.scans.Add(h.CheckIns.Scans()...)
+}
+
+const (
+	clearEvery  = time.Hour
+	clearAtOnce = 100 // notes of one batch
+)
+
+// clearTexts returns the job that clears the texts of notes deleted longer ago than the
+// retention, and of their comments. Readers see neither since the deletion. A note is
+// marked after its comments, so a job that was stopped goes on with the same notes. Two
+// processes may run it at once: they clear the same rows twice.
+func (h *Components) clearTexts(cfg *config.Config, reg prometheus.Registerer) schedule.Job {
+	cleared := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts were cleared, with those of their comments.",
+	})
+	reg.MustRegister(cleared)
+	return schedule.Job{Name: "note.deleted-texts", Every: clearEvery, Do: func(ctx context.Context) error {
+		before := time.Now().Add(-cfg.DeletedTextRetention)
+		for {
+			ids, err := h.Notes.Uncleared(ctx, before, clearAtOnce)
+			if err != nil || len(ids) == 0 {
+				return err
+			}
+			if err := h.Comments.ClearTexts(ctx, ids); err != nil {
+				return err
+			}
+			if err := h.Notes.ClearTexts(ctx, ids); err != nil {
+				return err
+			}
+			cleared.Add(float64(len(ids)))
+			if len(ids) < clearAtOnce {
+				return nil
+			}
+		}
+	}}
+}

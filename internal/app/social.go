@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/feed"
@@ -170,4 +172,26 @@ func (u userCounters) Followees(ctx context.Context, ids []int64) (map[int64]int
 		n[id] = user.FolloweeCount
 	}
 	return n, nil
+}
+
+// openCheckIns builds the room of check-ins, which earn points.
+func (h *Components) openCheckIns(cfg *config.Config, client *ent.Client) {
+	h.CheckIns = checkin.New(client, h.State, h.outbox, checkin.Config{
+		Prefix: cfg.RedisPrefix, Zone: h.zone, Users: h.Accounts, Bitfield: cfg.RedisURL != "",
+	})
+}
+
+// openQuotas returns the hourly limits on what users write. The age of an account is in
+// its cached row.
+func (h *Components) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
+	return quota.NewSet(quota.Config{
+		Redis: h.State, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log,
+		CreatedAt: func(ctx context.Context, user int64) (time.Time, error) {
+			u, err := h.Accounts.ByID(ctx, user)
+			if err != nil {
+				return time.Time{}, fmt.Errorf("read the age of user %d: %w", user, err)
+			}
+			return u.CreatedAt, nil
+		},
+	})
 }

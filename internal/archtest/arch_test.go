@@ -44,13 +44,14 @@ var places = []place{
 	{prefix: "internal/demo", floor: 5},
 
 	{prefix: "internal/app", floor: 6}, // the hall: it alone knows all
+	{prefix: "internal/cli", floor: 7},
 	{prefix: "internal/testkit", floor: 6, only: []string{"internal/kit"}},
 
 	{prefix: "internal/testkit/apptest", floor: 8},
 	{prefix: "internal/testkit/storetest", floor: 7, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 7, only: []string{}},
 	{prefix: "internal/tools", floor: 7, only: []string{"ent", "internal/kit"}},
-	{prefix: ".", floor: 8, only: []string{"internal/app"}},
+	{prefix: ".", floor: 8, only: []string{"internal/cli"}},
 }
 
 const roomFloor = 1
@@ -126,10 +127,10 @@ func forTests(s side, place string) bool {
 func forbiddenRedis(from place) string {
 	switch {
 	case from.floor == roomFloor && from.only == nil, // a room
-		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
+		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/cli", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
-	return "only kit, rooms, internal/app and test tools speak to it"
+	return "only kit, services, internal/app, internal/cli and test tools use it"
 }
 
 func but(places []string) string {
@@ -227,7 +228,16 @@ func TestForbidden(t *testing.T) {
 		{"the hall does not use test tools", edge{"internal/app", code, "internal/testkit"}, false},
 		{"the hall may use Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 
-		{"the program knows the hall", edge{".", code, "internal/app"}, true},
+		{"commands import the app", edge{"internal/cli", code, "internal/app"}, true},
+		{"commands import services", edge{"internal/cli", code, "internal/account"}, true},
+		{"commands may use Redis", edge{"internal/cli", code, goRedis + "/v9"}, true},
+		{"commands do not use test tools", edge{"internal/cli", code, "internal/testkit"}, false},
+		{"the app does not import commands", edge{"internal/app", code, "internal/cli"}, false},
+		{"a test in the app does not import commands", edge{"internal/app", external, "internal/cli"}, false},
+		{"a service does not import commands", edge{"internal/shop", code, "internal/cli"}, false},
+
+		{"the program imports commands", edge{".", code, "internal/cli"}, true},
+		{"the program does not import the app", edge{".", code, "internal/app"}, false},
 		{"the program knows nothing else", edge{".", code, "internal/config"}, false},
 		{"the program's tests start it", edge{".", external, "internal/testkit/apptest"}, true},
 		{"nobody imports the program", edge{"internal/app", code, "."}, false},

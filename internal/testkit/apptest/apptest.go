@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/cli"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
@@ -259,7 +260,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 		"--start-timeout", s.Config.StartTimeout.String(),
 	}
 	var out, errs bytes.Buffer
-	code = app.Main(tb.Context(), append(settings, args...), &out, &errs)
+	code = cli.Main(tb.Context(), append(settings, args...), &out, &errs)
 	for _, line := range new(testkit.Secrets).Leaks(errs.String()) {
 		tb.Errorf("the log of the command shows a secret: %s", line)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/cli"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -29,7 +29,7 @@ import (
 )
 
 func main() {
-	app.Prepare()
+	cli.Prepare()
 	cache.Hush() // the compared clients log every error that a run provokes
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/cli"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	app.Prepare()
+	cli.Prepare()
 	if len(os.Args) > 1 && os.Args[1] == "process" { // a command of a test started it
 		os.Exit(run(context.Background(), os.Args, os.Stdout, os.Stderr))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/cli"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/lab/cachebench"
@@ -31,7 +32,7 @@ func (c *commands) processCommand() *cobra.Command {
 	tandian := newCommand(spec{
 		Use: "tandian [ARGUMENTS]", Short: "run the command line of a server", Args: cobra.ArbitraryArgs,
 		Run: func(ctx context.Context, cmd *call) error {
-			if code := app.Main(ctx, append([]string{"tandian"}, cmd.args...), c.stdout, c.stderr); code != 0 {
+			if code := cli.Main(ctx, append([]string{"tandian"}, cmd.args...), c.stdout, c.stderr); code != 0 {
 				return fmt.Errorf("%w with exit code %d", errTandian, code)
 			}
 			return nil

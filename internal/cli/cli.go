@@ -1,4 +1,6 @@
-package app
+// Package cli implements the commands of the program: serve, migrate, import, seed, grant,
+// accounts, redis, outbox, reconcile, version and probe.
+package cli
 
 import (
 	"context"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
@@ -106,7 +109,7 @@ func (c *commands) checkSettings(cmd *cobra.Command, _ []string) error {
 }
 
 func (c *commands) serve(cmd *cobra.Command, _ []string) error {
-	a, err := New(&c.cfg, c.log, c.stdout)
+	a, err := app.New(&c.cfg, c.log, c.stdout)
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 }
 
 func (c *commands) migrate(cmd *cobra.Command, _ []string) error {
-	return c.withHouse(cmd.Context(), func(h *Components) error {
+	return c.withComponents(cmd.Context(), func(h *app.Components) error {
 		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
 		return err
 	})
@@ -156,7 +159,7 @@ func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 	if c.cfg.DatabaseURL == "" {
 		return nil
 	}
-	return db.Await(ctx, waiting(ctx, c.log))
+	return db.Await(ctx, func(err error) { c.log.WarnContext(ctx, "waiting for the database", "err", err) })
 }
 
 func (c *commands) seedCommand() *cobra.Command {
@@ -183,9 +186,9 @@ func (c *commands) seed(ctx context.Context, plan seeder.Plan) error {
 	if err := plan.Check(); err != nil {
 		return cmdline.UsageError{Err: err}
 	}
-	return c.withHouse(ctx, func(h *Components) error {
-		plan.Today = civil.DateOf(time.Now().In(h.zone))
-		return seeder.Seed(ctx, h.town(), plan, c.stdout)
+	return c.withComponents(ctx, func(h *app.Components) error {
+		plan.Today = civil.DateOf(time.Now().In(h.Zone()))
+		return seeder.Seed(ctx, h.SeedServices(), plan, c.stdout)
 	})
 }
 
@@ -217,7 +220,7 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 	if !slices.Contains(account.Roles(), role) {
 		return cmdline.Refuse("unknown role %q (want one of %v)", role, account.Roles())
 	}
-	return c.withHouse(ctx, func(h *Components) error {
+	return c.withComponents(ctx, func(h *app.Components) error {
 		_, fresh, err := h.Accounts.Grant(ctx, phone, role)
 		if err != nil {
 			return err
@@ -231,9 +234,9 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// withHouse opens the stores for one piece of work.
-func (c *commands) withHouse(ctx context.Context, work func(*Components) error) error {
-	h, err := Open(ctx, &c.cfg, c.stdout, newRegistry(), c.log)
+// withComponents opens the stores for one piece of work.
+func (c *commands) withComponents(ctx context.Context, work func(*app.Components) error) error {
+	h, err := app.Open(ctx, &c.cfg, c.stdout, app.NewRegistry(), c.log)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/progress"
@@ -76,7 +77,7 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 	case role == cacheRole && c.cfg.RedisCacheURL != "":
 		cfg.URL = c.cfg.RedisCacheURL
 	}
-	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(newRegistry()))
+	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(app.NewRegistry()))
 	if err != nil {
 		return nil, err
 	}

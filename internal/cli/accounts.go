@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
@@ -30,7 +31,7 @@ func (c *commands) accountsCommands() *cobra.Command {
 var errPhonesLeft = errors.New("some accounts share a phone, or have it under another spelling")
 
 func (c *commands) checkPhones(ctx context.Context, rewrite bool) error {
-	return c.withHouse(ctx, func(h *Components) error {
+	return c.withComponents(ctx, func(h *app.Components) error {
 		checked, found, err := h.Accounts.CheckPhones(ctx, rewrite)
 		if err != nil {
 			return err

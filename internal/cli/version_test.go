@@ -1,14 +1,18 @@
-package app_test
+package cli_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -54,5 +58,54 @@ func TestAProgramSaysWhichReleaseItIs(t *testing.T) {
 		if !strings.Contains(string(said), want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
+	}
+}
+
+// The program itself, as a person runs it: ready in time, and Ctrl-C ends it
+// with 0 after running requests.
+func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
+	t.Parallel()
+	binary := program(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "--addr", "127.0.0.1:0")
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 0, 1024)
+	url := regexp.MustCompile(`API\s+(http://\S+/graphql)`)
+	for url.Find(out) == nil {
+		part := make([]byte, 1024)
+		n, err := stdout.Read(part)
+		out = append(out, part[:n]...)
+		if err != nil {
+			t.Fatalf("the program ended: %v\n%s", err, errors.Join(err, cmd.Wait()))
+		}
+	}
+	if took := time.Since(begin); took > 30*time.Second { // promised: 3 s; tenfold room
+		t.Errorf("ready after %v", took)
+	} else {
+		t.Logf("ready after %v", took)
+	}
+	res, err := http.Get(string(url.FindSubmatch(out)[1]) + "?query={shopTypes{name}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 200 {
+		t.Errorf("status %d", res.StatusCode)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after Ctrl-C: %v, want exit code 0", err)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
@@ -48,7 +49,7 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 			return err
 		}
 	}
-	return c.withHouse(ctx, func(h *Components) error {
+	return c.withComponents(ctx, func(h *app.Components) error {
 		scans := h.Scans().All()
 		if only != "" {
 			var err error

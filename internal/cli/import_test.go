@@ -1,4 +1,4 @@
-package app_test
+package cli_test
 
 import (
 	"fmt"
@@ -104,4 +104,26 @@ func TestTheHelpOfImportIsAboutImports(t *testing.T) {
 			t.Errorf("%q in\n%s", odd, out)
 		}
 	}
+}
+
+func TestABrokenFileLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		good := "external_id,type,name,lat,lng,score\n"
+		for i := range 5 {
+			good += fmt.Sprintf("line:%d,cafe,Shop %03d,21.00036,105.0,%d\n", i, i, i)
+		}
+		broken := testFile(t, "shops.csv", good+"line:9,cafe,\"Shop with a quote,21,105,1\n")
+		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
+			t.Fatal(errs)
+		}
+		_, errs, code := stack.Command(t, "import", broken)
+		if code != 1 || !regexp.MustCompile(`^tandian: .* line \d+.*\n$`).MatchString(errs) {
+			t.Errorf("import of a broken file: %d, %q; want one line that says where", code, errs)
+		}
+		var n int
+		if err := stack.SQL(t).QueryRow("SELECT count(*) FROM shops").Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d shops were stored (%v)", n, err)
+		}
+	})
 }

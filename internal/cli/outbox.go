@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
@@ -29,8 +30,8 @@ func (c *commands) outboxCommands() *cobra.Command {
 
 func (c *commands) outboxStatus(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
-	return c.withHouse(ctx, func(h *Components) error {
-		list, err := h.outbox.Stats(ctx)
+	return c.withComponents(ctx, func(h *app.Components) error {
+		list, err := h.Outbox().Stats(ctx)
 		if err != nil {
 			return err
 		}
@@ -48,8 +49,8 @@ func (c *commands) outboxReplay(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		topic = args[0]
 	}
-	return c.withHouse(ctx, func(h *Components) error {
-		n, err := h.outbox.Unpark(ctx, topic)
+	return c.withComponents(ctx, func(h *app.Components) error {
+		n, err := h.Outbox().Unpark(ctx, topic)
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,11 @@
-package app
+package cli
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/importer"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
@@ -32,7 +33,7 @@ func (c *commands) importShops(ctx context.Context, source string, files []strin
 			return cmdline.UsageError{Err: err}
 		}
 	}
-	return c.withHouse(ctx, func(h *Components) error {
+	return c.withComponents(ctx, func(h *app.Components) error {
 		return importer.Import(ctx, h.Shops, source, files, c.stdout)
 	})
 }

@@ -1,0 +1,162 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// What is counted of notes and users is what there is in rows. None of these is above 0
+// when all are right.
+var miscounted = map[string]int{
+	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
+	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,
+	"count(*) FROM users u WHERE note_count <> (SELECT count(*) FROM notes n WHERE n.author_id = u.id)":                                      0,
+	"count(*) FROM users u WHERE follower_count <> (SELECT count(*) FROM follows f WHERE f.followee_id = u.id)":                              0,
+	"count(*) FROM users u WHERE followee_count <> (SELECT count(*) FROM follows f WHERE f.follower_id = u.id)":                              0,
+	"count(*) FROM comments c WHERE reply_count <> (SELECT count(*) FROM comments r WHERE r.root_id = c.id)":                                 0,
+	"count(*) FROM shops s WHERE comment_count <> (SELECT count(*) FROM comments m JOIN notes n ON n.id = m.note_id WHERE n.shop_id = s.id)": 0,
+	"count(*) FROM notes n LEFT JOIN note_counts c ON c.id = n.id WHERE c.id IS NULL OR n.seq IS NULL":                                       0,
+}
+
+func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
+	t.Parallel()
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		seed := func(args ...string) string {
+			t.Helper()
+			return stack.Seed(t, append([]string{"--users", "40", "--shops", "10", "--seed", "7"}, args...)...)
+		}
+		if out := seed("--notes", "80", "--follows", "300", "--pictures"); !strings.Contains(out, "\n300 follows added, 0 unchanged\n") || !strings.Contains(out, "\n80 notes added, 0 unchanged, ") {
+			t.Error(out)
+		}
+		db := stack.SQL(t)
+		var likes int
+		if err := db.QueryRow("SELECT count(*) FROM likes").Scan(&likes); err != nil || likes < 100 {
+			t.Errorf("%d likes, %v", likes, err)
+		}
+		wantNumbers(t, db, map[string]int{
+			"count(*) FROM notes": 80, "count(*) FROM follows": 300, "seq FROM feed_head": 80,
+			"count(*) FROM notes WHERE external_id LIKE 'seed:7:%'":                                                             80,
+			"count(*) FROM follows WHERE since_seq > 0":                                                                         0, // before all notes
+			"count(*) FROM shops s WHERE NOT EXISTS (SELECT 1 FROM picture_uses u WHERE u.kind = 'SHOP' AND u.owner_id = s.id)": 0,
+		})
+		wantNumbers(t, db, miscounted)
+
+		// Again, nothing is new; larger numbers add to what is there.
+		if out := seed("--notes", "80", "--follows", "300"); !strings.Contains(out, "\n0 follows added, 300 unchanged\n") || !strings.Contains(out, "\n0 notes added, 80 unchanged, 0 likes added\n") {
+			t.Error(out)
+		}
+		if out := seed("--notes", "100", "--follows", "350"); !strings.Contains(out, "\n50 follows added, 300 unchanged\n") || !strings.Contains(out, "\n20 notes added, 80 unchanged, ") {
+			t.Error(out)
+		}
+		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 100, "count(*) FROM follows": 350, "seq FROM feed_head": 100})
+		wantNumbers(t, db, miscounted)
+
+		for name, args := range map[string][]string{
+			"notes of nobody":          {"--users", "0", "--notes", "1"},
+			"notes about nothing":      {"--users", "5", "--shops", "0", "--notes", "1"},
+			"one who follows himself":  {"--users", "1", "--follows", "1"},
+			"more follows than pairs":  {"--users", "5", "--follows", "21"},
+			"fewer than no notes":      {"--users", "5", "--notes", "-1"},
+			"a number that is no such": {"--users", "5", "--follows", "many"},
+		} {
+			if _, errs, exit := stack.Command(t, append([]string{"seed"}, args...)...); exit != 2 || errs == "" {
+				t.Errorf("%s: %d %s", name, exit, errs)
+			}
+		}
+		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 100})
+	})
+}
+
+func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
+	t.Parallel()
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		path := filepath.Join(t.TempDir(), "tokens.tsv")
+		seed := []string{"--users", "12", "--shops", "130", "--seed", "7", "--tokens", path}
+		if out := stack.Seed(t, seed...); !strings.Contains(out, "130 added") {
+			t.Fatal(out)
+		}
+		first := tokens(t, path)
+		if out := stack.Seed(t, seed...); !strings.Contains(out, "0 added, 0 changed, 130 unchanged") {
+			t.Fatalf("again: %s", out)
+		}
+		s := stack.Start(t)
+		again := tokens(t, path)
+		if len(first) != 12 || len(again) != 12 {
+			t.Fatalf("%d and %d lines", len(first), len(again))
+		}
+		for i, p := range again {
+			want := "CUSTOMER"
+			switch i {
+			case 0:
+				want = "ADMIN"
+			case 1:
+				want = "MERCHANT"
+			}
+			for _, token := range []string{p.token, first[i].token} {
+				var a meAnswer
+				s.As(token).Must(t, meQuery, nil, &a)
+				if a.Me == nil || a.Me.ID != p.id || a.Me.ID != first[i].id || a.Me.Role != want || p.role != want {
+					t.Errorf("line %d, %s: me is %+v", i, p.role, a.Me)
+				}
+			}
+		}
+		// The merchant owns the shops, newest first, each once.
+		merchant, seen, after := s.As(again[1].token), map[string]bool{}, ""
+		for page := 0; ; page++ {
+			var p struct {
+				Me struct {
+					Shops struct {
+						Edges    []struct{ Node struct{ ID string } }
+						PageInfo struct {
+							HasNextPage bool
+							EndCursor   string
+						}
+					}
+				}
+			}
+			vars := map[string]any{"after": after}
+			if after == "" {
+				vars = nil
+			}
+			merchant.Must(t, `query S($after: Cursor) { me { shops(first: 50, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } }`, vars, &p)
+			for _, e := range p.Me.Shops.Edges {
+				if seen[e.Node.ID] {
+					t.Errorf("shop %s is there twice", e.Node.ID)
+				}
+				seen[e.Node.ID] = true
+			}
+			if after = p.Me.Shops.PageInfo.EndCursor; !p.Me.Shops.PageInfo.HasNextPage || page > 5 {
+				break
+			}
+		}
+		if len(seen) != 130 {
+			t.Errorf("the merchant owns %d shops, want 130", len(seen))
+		}
+		if _, errs, exit := stack.Command(t, "seed", "--tokens", path); exit != 2 || errs == "" {
+			t.Errorf("tokens without users: %d %s", exit, errs)
+		}
+	})
+}
+
+type person struct{ id, role, token string }
+
+// tokens reads what seed --tokens wrote.
+func tokens(t *testing.T, path string) (people []person) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 {
+			t.Fatalf("a line of %d fields", len(f))
+		}
+		people = append(people, person{f[0], f[1], f[2]})
+	}
+	return people
+}
