@@ -33,7 +33,7 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, mended map[stri
 	found, mended = map[string]int{}, map[string]int{}
 	t.Logf("reconcile %v: exit %d\n%s%s", args, exit, out, errs)
 	lines := strings.Split(out, "\n")
-	if strings.Join(strings.Fields(lines[0]), " ") != "SCAN COMPARED FOUND MENDED TOOK WHAT" {
+	if strings.Join(strings.Fields(lines[0]), " ") != "SCAN COMPARED FOUND REPAIRED TOOK DESCRIPTION" {
 		t.Fatalf("exit %d:\n%s%s", exit, out, errs)
 	}
 	told := 0

@@ -19,16 +19,16 @@ import (
 func (c *commands) accountsCommands() *cobra.Command {
 	rewrite := false
 	check := &cobra.Command{
-		Use: "check-phones", Short: "list phones that several accounts share, or that are not in normal form",
-		Long: "It prints masked phones and user ids. The exit code is 0 if each account has a phone of its own in\n" +
-			"normal form, 1 if one does not, and 2 for a wrong call.",
+		Use: "check-phones", Short: "list phones that several accounts share or that are not normalized",
+		Long: "It prints masked phones and user ids. The exit code is 0 if each account has its own normalized\n" +
+			"phone, 1 if one does not, and 2 for a wrong call.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.checkPhones(cmd.Context(), rewrite) },
 	}
-	check.Flags().BoolVar(&rewrite, "rewrite", false, "rewrite phones of one account in normal form; only after the last server of an earlier version has stopped")
+	check.Flags().BoolVar(&rewrite, "rewrite", false, "normalize phones of one account; only after the last server of an earlier version has stopped")
 	return cmdline.Group("accounts COMMAND", "check accounts", check)
 }
 
-var errPhonesLeft = errors.New("some accounts share a phone, or have it under another spelling")
+var errPhonesLeft = errors.New("some accounts share a phone or have one that is not normalized")
 
 func (c *commands) checkPhones(ctx context.Context, rewrite bool) error {
 	return c.withComponents(ctx, func(h *app.Components) error {

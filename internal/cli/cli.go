@@ -27,8 +27,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
-// Prepare sets what belongs to the whole process and not to an App. Only main
-// calls it, first.
+// Prepare configures the process: the memory limit, and the log of the Redis client. Main
+// programs call it first.
 func Prepare() {
 	cobra.MousetrapHelpText = "" // on Windows, a double click starts the server
 	redisdb.SilenceRedisLog()
@@ -47,14 +47,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "tandian:", err)
-	// An error before the settings are checked is one of the call, too.
+	// Without a log, the settings are unchecked: the call was wrong.
 	if _, usage := errors.AsType[cmdline.UsageError](err); usage || c.log == nil {
 		return 2
 	}
 	return 1
 }
 
-// commands holds what the commands share.
+// commands holds the settings, the log and the output of all commands.
 type commands struct {
 	cfg            config.Config
 	log            *slog.Logger
@@ -92,7 +92,7 @@ func (c *commands) root() *cobra.Command {
 	return root
 }
 
-// checkSettings reads the settings of the environment and checks all.
+// checkSettings reads the environment, checks all settings and opens the log.
 func (c *commands) checkSettings(cmd *cobra.Command, _ []string) error {
 	if err := cmdline.ReadEnvironment(cmd.Flags()); err != nil {
 		return err
@@ -154,7 +154,8 @@ func (c *commands) migrateStatus(cmd *cobra.Command, _ []string) error {
 	return table.Flush()
 }
 
-// await waits for a real database. The embedded one is a file, which a look must not create.
+// await waits for a real database. It leaves the embedded one alone: opening it would
+// create its file.
 func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 	if c.cfg.DatabaseURL == "" {
 		return nil
@@ -227,14 +228,14 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 		}
 		note := ""
 		if fresh {
-			note = " The account is new: nobody has logged in with this phone yet."
+			note = " The account is new: no one has logged in with this phone yet."
 		}
 		_, err = fmt.Fprintf(c.stdout, "%v is %s now.%s\n", phone, role, note)
 		return err
 	})
 }
 
-// withComponents opens the stores for one piece of work.
+// withComponents runs work on open components and closes them.
 func (c *commands) withComponents(ctx context.Context, work func(*app.Components) error) error {
 	h, err := app.Open(ctx, &c.cfg, c.stdout, app.NewRegistry(), c.log)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it begins with redis://"},
 		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
 		{"log level", []string{"--log-level", "loud"}, "--log-level"},
-		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
+		{"part", []string{"--run", "api,cook"}, `--run: unknown part "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
 		{"unknown command", []string{"srve"}, `unknown command "srve"`},
 		{"a word too many", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},

@@ -8,34 +8,33 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// garbageShare is how much garbage there may be before it is collected, in per cent of
-// what is in use, as long as there is room: what is in use is small beside the memory
-// that a server has, and collecting it twice as often costs a tenth of the processors.
-const garbageShare = 400
+// gcPercent is the default GOGC. The live heap is small compared to the memory of a server,
+// and a GOGC of 200 costs another tenth of the CPU.
+const gcPercent = 400
 
-// boundMemory lets garbage grow as far as the memory of the process allows: that is
-// GOMEMLIMIT, else nine tenths of its control group's, else half of the machine's.
-// What GOGC and GOMEMLIMIT say goes before.
+// boundMemory sets the memory limit and GOGC. The limit is GOMEMLIMIT, else nine tenths of
+// the limit of the control group, else half of the machine. A GOGC of the environment
+// takes precedence.
 func boundMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		limit := memoryOfProcess()
+		limit := memoryLimit()
 		if limit == 0 {
-			return // without a bound garbage stays what Go thinks best
+			return // a high GOGC is safe only below a limit
 		}
 		debug.SetMemoryLimit(limit)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbageShare)
+		debug.SetGCPercent(gcPercent)
 	}
 }
 
-// memoryOfProcess is what the process may have, 0 if nobody says.
-func memoryOfProcess() int64 {
+// memoryLimit returns the memory limit of the process, or 0 if it is unknown.
+func memoryLimit() int64 {
 	if limit, err := memlimit.FromCgroup(); err == nil && limit > 0 && limit < 1<<50 {
 		return int64(limit / 10 * 9)
 	}
 	if machine, err := memlimit.FromSystem(); err == nil {
-		return int64(machine / 2) //nolint:gosec // far below
+		return int64(machine / 2) //nolint:gosec // below the maximum
 	}
 	return 0
 }

@@ -14,10 +14,10 @@ import (
 // outboxCommands returns the commands for background jobs.
 func (c *commands) outboxCommands() *cobra.Command {
 	return cmdline.Group(
-		"outbox COMMAND", "show and repeat background jobs",
-		&cobra.Command{Use: "status", Short: "show the waiting and the parked jobs of each topic; a job is parked after too many failures", RunE: c.outboxStatus},
+		"outbox COMMAND", "show background jobs and retry parked ones",
+		&cobra.Command{Use: "status", Short: "show the waiting and parked jobs of each topic; a job is parked after too many failures", RunE: c.outboxStatus},
 		&cobra.Command{
-			Use: "replay [TOPIC]", Short: "let running servers try parked jobs again, of one topic or of all", RunE: c.outboxReplay,
+			Use: "replay [TOPIC]", Short: "let running servers retry parked jobs, of one topic or of all", RunE: c.outboxReplay,
 			Args: func(_ *cobra.Command, args []string) error {
 				if len(args) > 1 {
 					return cmdline.Refuse("outbox replay takes one TOPIC, not %d", len(args))
@@ -54,7 +54,7 @@ func (c *commands) outboxReplay(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.stdout, "Parked jobs that will be tried again: %d.\n", n)
+		_, err = fmt.Fprintf(c.stdout, "Parked jobs to retry: %d.\n", n)
 		return err
 	})
 }

@@ -55,7 +55,7 @@ func TestOutboxCommandsShowWhatWaitsAndTryParkedJobsAgain(t *testing.T) {
 		replay := func(want string, args ...string) {
 			t.Helper()
 			out, errs, code := stack.Command(t, append([]string{"outbox", "replay"}, args...)...)
-			if code != 0 || !strings.HasSuffix(out, "again: "+want+".\n") {
+			if code != 0 || !strings.HasSuffix(out, "retry: "+want+".\n") {
 				t.Errorf("replay %v: exit %d, %s%s; want %s", args, code, out, errs, want)
 			}
 		}

@@ -37,11 +37,11 @@ func (c *commands) reconcileCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.DryRun, "dry-run", false, "report differences and change nothing")
 	f.StringVar(&only, "only", "", "run these `SCANS`, between commas; all if empty")
-	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the rate of each scan (500 lists), -1 is no limit")
+	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the default rate of each scan (500 lists), -1 is no limit")
 	return cmd
 }
 
-var errLeft = errors.New("differences are left that were not mended")
+var errLeft = errors.New("unrepaired differences are left")
 
 func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only string) error {
 	if o.DryRun {
@@ -58,16 +58,16 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 			}
 		}
 		if c.cfg.RedisURL == "" {
-			// It lives in the server's process, where no other can look; here it is empty.
+			// The server's embedded Redis is inaccessible here; that of this process is empty.
 			scans = slices.DeleteFunc(slices.Clone(scans), func(s reconcile.Scan) bool { return s.Redis })
-			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server: what only it knows is compared there, on a schedule, and not here.")
+			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server: scans of its data run there, on a schedule, and not here.")
 		}
 		return c.runScans(ctx, h.Scans(), scans, o)
 	})
 }
 
-// upToDate is an error unless the database has all migrations, and what the first start
-// writes: else opening it would change it.
+// upToDate returns an error unless the database has all migrations and the settings of
+// the first start. Without them, opening it would change it.
 func (c *commands) upToDate(ctx context.Context) error {
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *commands) upToDate(ctx context.Context) error {
 	defer func() { _ = db.Close() }()
 	files, err := migrate.Files(db.Dialect)
 	if err != nil {
-		return fmt.Errorf("migrations: %w", err)
+		return fmt.Errorf("read the migrations: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
@@ -89,24 +89,23 @@ func (c *commands) upToDate(ctx context.Context) error {
 	}
 	for _, m := range list {
 		if m.Applied.IsZero() {
-			return fmt.Errorf("%s lacks the migration %s, and a dry run applies none: see tandian migrate", db.Name, m.Name)
+			return fmt.Errorf("%s lacks the migration %s: run tandian migrate before a dry run", db.Name, m.Name)
 		}
 	}
 	settled, err := flashsale.PartitionsFixed(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
 	if err == nil && !settled {
-		err = fmt.Errorf("no server has started on %s yet, and a dry run writes none of what the first start does", db.Name)
+		err = fmt.Errorf("no server has started on %s yet: start one before a dry run", db.Name)
 	}
 	return err
 }
 
-// runScans runs scans one after the other. One that fails does not keep the next from
-// being run.
+// runScans runs scans one after the other, also after a failure.
 func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []reconcile.Scan, o reconcile.Options) error {
 	outcomes := make([]reconcile.Outcome, len(scans))
 	var failed []error
 	left := 0
 	for i, scan := range scans {
-		o.OnProgress = seenBy(c.stderr, scan.Name)
+		o.OnProgress = progressTo(c.stderr, scan.Name)
 		var err error
 		outcomes[i], err = all.RunOnce(ctx, scan, o)
 		failed = append(failed, err)
@@ -119,21 +118,22 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 	return errors.Join(append(failed, err)...)
 }
 
-// seenBy shows on out, seldom, how far a scan has come: how much there is nobody knows.
-func seenBy(out io.Writer, name string) func(int) {
-	seldom := &clock.Throttle{Every: 2 * time.Second}
-	seldom.Allow() // not at once
+// progressTo returns a callback that prints how many objects a scan has compared, at most
+// every two seconds. The total is unknown.
+func progressTo(out io.Writer, name string) func(int) {
+	throttle := &clock.Throttle{Every: 2 * time.Second}
+	throttle.Allow() // the first line comes later
 	return func(compared int) {
-		if seldom.Allow() {
+		if throttle.Allow() {
 			_, _ = fmt.Fprintf(out, "%s: %d compared\n", name, compared)
 		}
 	}
 }
 
-// printScans prints a line for each scan, and then its findings.
+// printScans prints a line for each scan, and then their findings.
 func printScans(out io.Writer, scans []reconcile.Scan, outcomes []reconcile.Outcome) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "SCAN\tCOMPARED\tFOUND\tMENDED\tTOOK\tWHAT")
+	_, _ = fmt.Fprintln(table, "SCAN\tCOMPARED\tFOUND\tREPAIRED\tTOOK\tDESCRIPTION")
 	for i, o := range outcomes {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%v\t%s\n", scans[i].Name, o.Compared, o.Found, o.Repaired, o.Duration.Round(time.Millisecond), scans[i].Description)
 	}

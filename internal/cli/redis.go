@@ -28,8 +28,8 @@ const (
 )
 
 const (
-	catMembers   = 100              // of a collection that redis cat shows
-	toolPatience = 30 * time.Second // of a tool with one answer of Redis
+	catMembers  = 100              // members of a collection that redis cat shows
+	toolTimeout = 30 * time.Second // for one answer of Redis
 )
 
 // redisCommands returns the commands that read the Redis of an installation.
@@ -39,7 +39,7 @@ func (c *commands) redisCommands() *cobra.Command {
 		role string
 	)
 	bigKeys := &cobra.Command{
-		Use: "bigkeys", Short: "scan all keys and sum them up by pattern: number, size, members, keys without TTL",
+		Use: "bigkeys", Short: "scan all keys and add them up by pattern: number, size, members, keys without TTL",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.bigKeys(cmd.Context(), scan) },
 	}
 	f := bigKeys.Flags()
@@ -56,7 +56,7 @@ func (c *commands) redisCommands() *cobra.Command {
 			return nil
 		},
 	}
-	cat.Flags().StringVar(&role, "role", "", "read the Redis with this `ROLE`: state or cache; that of the key if empty")
+	cat.Flags().StringVar(&role, "role", "", "read the Redis with this `ROLE`: state or cache; the role of the key if empty")
 	return cmdline.Group("redis COMMAND", "inspect the Redis of this installation", bigKeys, cat)
 }
 
@@ -66,14 +66,14 @@ type bigKeysOptions struct {
 	rate, top int
 }
 
-// openTool opens the Redis of a role for an operator's tool.
+// openTool opens the Redis of a role for a command.
 func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalClient, error) {
-	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience, TLS: c.cfg.RedisTLS()}
+	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolTimeout, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
-		return nil, cmdline.Refuse("there is no role %q; there are %s and %s", role, stateRole, cacheRole)
+		return nil, cmdline.Refuse("unknown role %q (want one of [%s %s])", role, stateRole, cacheRole)
 	case c.cfg.RedisURL == "":
-		return nil, cmdline.Refuse("this needs --redis-url: an embedded Redis is inside the server's process, and other processes cannot read it")
+		return nil, cmdline.Refuse("--redis-url is required: an embedded Redis is inside the server's process, where other processes cannot read it")
 	case role == cacheRole && c.cfg.RedisCacheURL != "":
 		cfg.URL = c.cfg.RedisCacheURL
 	}
@@ -91,7 +91,7 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 
 func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	if o.rate < 0 || o.top < 1 {
-		return cmdline.Refuse("--rate is 0 or more, --top 1 or more")
+		return cmdline.Refuse("--rate must be at least 0, --top at least 1")
 	}
 	rdb, err := c.openTool(ctx, o.role)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	return printPatterns(c.stdout, patterns.All(), o.top)
 }
 
-// printPatterns prints the first of the patterns, and a sum over all.
+// printPatterns prints the first patterns, up to top, and the sum over all.
 func printPatterns(out io.Writer, list []redisdb.KeyPattern, top int) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "PATTERN\tTYPE\tKEYS\tBYTES\tMAX BYTES\tMAX MEMBERS\tNO TTL\tLARGEST KEY")
@@ -129,17 +129,17 @@ func printPatterns(out io.Writer, list []redisdb.KeyPattern, top int) error {
 	return table.Flush()
 }
 
-// secretNouns begin keys, after the prefix, whose values nobody is shown: what
-// they hold would let somebody in, or is near it.
+// secretNouns returns the first words of keys, after the prefix, whose values are masked:
+// they contain credentials or data about them.
 func secretNouns() []string {
 	return []string{"bus", "code", "code-limit", "password-tries", "session"}
 }
 
 func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 	prefix := c.cfg.RedisPrefix + ":"
-	noun, ours := strings.CutPrefix(key, prefix)
-	if !ours {
-		return cmdline.Refuse("cat shows keys that begin with %s (--redis-prefix)", prefix)
+	noun, ok := strings.CutPrefix(key, prefix)
+	if !ok {
+		return cmdline.Refuse("KEY must begin with %s (--redis-prefix)", prefix)
 	}
 	noun, _, _ = strings.Cut(noun, ":")
 	if role == "" && noun == "cache" {
@@ -166,7 +166,7 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 	return printKey(c.stdout, found[0], members, noun)
 }
 
-// printKey prints one key and what was read of it.
+// printKey prints a key and the members that were read.
 func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun string) error {
 	unit, ttl := "members", "none: it does not expire"
 	if k.Type == "string" {
@@ -190,7 +190,7 @@ func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun strin
 			b.WriteString(text)
 			break
 		}
-		fallthrough // a lease, or what another release wrote
+		fallthrough // a lease, or the format of another release
 	default:
 		for _, m := range members {
 			b.WriteString(strings.TrimSpace(printable(m.Name)+"\t"+printable(m.Value)) + "\n")
@@ -203,8 +203,7 @@ func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun strin
 	return err
 }
 
-// printMasked prints how a secret is built: the fields of a hash, and how long
-// everything is.
+// printMasked prints the field names of a hash and the lengths of all values.
 func printMasked(b *strings.Builder, k redisdb.Key, members []redisdb.Member) {
 	for _, m := range members {
 		name := ""
@@ -218,8 +217,8 @@ func printMasked(b *strings.Builder, k redisdb.Key, members []redisdb.Member) {
 	}
 }
 
-// printable is text as a terminal may have it: as it is, or quoted if it has
-// what is no letter, digit, sign or space.
+// printable returns text, quoted if it contains invalid UTF-8 or characters that a terminal
+// must not get.
 func printable(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0 {
 		return text

@@ -105,8 +105,8 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 	}{
 		{"bigkeys without a Redis", embedded, []string{"redis", "bigkeys"}, 2, "inside the server's process"},
 		{"cat without a Redis", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
-		{"a role that is none", away, []string{"redis", "bigkeys", "--role", "queen"}, 2, `no role "queen"`},
-		{"a rate that is none", away, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate is 0 or more"},
+		{"a role that is none", away, []string{"redis", "bigkeys", "--role", "queen"}, 2, `unknown role "queen"`},
+		{"a rate that is none", away, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate must be at least 0"},
 		{"a word too many", away, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
 		{"no key", away, []string{"redis", "cat"}, 2, "one KEY"},
 		{"a key of somebody else", away, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},

@@ -1,8 +1,8 @@
-// Package config is what can be set about a server: names, defaults, checks.
+// Package config defines the settings of a server: names, defaults and checks.
 //
-// Every setting is a flag and an environment variable of the same name
-// (--redis-prefix, TANDIAN_REDIS_PREFIX), but for the three URLs of the stores,
-// which keep the names that platforms use. A flag wins over the environment.
+// Every setting is a flag and an environment variable of the same name, such as
+// --redis-prefix and TANDIAN_REDIS_PREFIX. The variables of the three store URLs have the
+// names that platforms set, such as DATABASE_URL. A flag takes precedence.
 package config
 
 import (
@@ -32,18 +32,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
-// Config is all settings. Its values are checked by [Config.Check].
+// Config holds all settings. [Config.Check] validates them.
 type Config struct {
 	Addr        string // host:port to listen on
-	MetricsAddr string // host:port of metrics and probes alone; "" is Addr
+	MetricsAddr string // host:port of metrics and probes only; "" is Addr
 	DataDir     string // folder of the embedded stores
 
 	DatabaseURL   string   // postgres://…; "" is the embedded SQLite
-	RedisURL      string   // see store.RedisConfig; "" is the embedded Redis
+	RedisURL      string   // see redisdb.RedisConfig; "" is the embedded Redis
 	RedisCacheURL string   // caches; "" is RedisURL
 	RedisLockURLs []string // independent masters for the locks of orders; empty is RedisURL
-	RedisPrefix   string   // begins every key and channel
-	RedisCA       string   // files of TLS to both, see store.RedisTLS
+	RedisPrefix   string   // first part of every key and channel
+	RedisCA       string   // TLS files for all of them, see redisdb.RedisTLS
 	RedisCert     string
 	RedisKey      string
 
@@ -52,65 +52,65 @@ type Config struct {
 	RedisPoolSize    int
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
-	RedisReadLimit   int    // reads of Redis a second by the caches of this process; 0 is no limit
-	LogReader        string // auto: the log of Postgres is read where that is possible; off
-	L1Bytes          int    // memory of the process's own caches; -1 is a tenth of what the process may have, 0 is none
+	RedisReadLimit   int    // Redis reads per second by the caches of this process; 0 is no limit
+	LogReader        string // auto reads the log of Postgres where possible; off
+	L1Bytes          int    // memory of the local caches; -1 is a tenth of the process limit, 0 is none
 
-	CodeSender        string   // of login codes: console, webhook; "" is console when embedded, else nobody
+	CodeSender        string   // console or webhook; "" is console in embedded mode, else none
 	CodeWebhookURL    string   // see webhook.CheckURL
-	CodeWebhookSecret string   // signs what is sent there
-	CodeCountries     []string // calling codes of the phones that may get login codes; empty is all
-	CodesPerHour      int      // login codes an hour of the whole installation; 0 is no limit
-	CodesPerAddress   int      // login codes an hour for one client address; 0 is no limit
-	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 is no limit
-	WrongCodesPerHour int      // wrong login codes an hour of the whole installation; 0 is no limit
+	CodeWebhookSecret string   // signs these requests
+	CodeCountries     []string // calling codes of phones that get login codes; empty is all
+	CodesPerHour      int      // login codes per hour, over all instances; 0 is no limit
+	CodesPerAddress   int      // login codes per hour and client address; 0 is no limit
+	LoginsPerAddress  int      // login attempts per hour and client address; 0 is no limit
+	WrongCodesPerHour int      // wrong login codes per hour, over all instances; 0 is no limit
 
-	PayWithin            time.Duration // how long an order may stay unpaid
-	OrderWait            time.Duration // how long orderVoucher waits for its order to be stored; 0 answers QUEUED at once
-	OrderListSize        int           // newest orders of a user that are listed from Redis
-	OrderListStripes     int           // locks under which such lists are read from the database
-	PaymentWebhookSecret string        // signs what a payment provider posts; "" accepts nothing
+	PayWithin            time.Duration // after which an unpaid order is cancelled
+	OrderWait            time.Duration // for which orderVoucher waits for the stored order; 0 returns QUEUED at once
+	OrderListSize        int           // newest orders of a user in Redis
+	OrderListStripes     int           // locks for reading such lists from the database
+	PaymentWebhookSecret string        // signs the notices of a payment provider; "" accepts none
 	FakePayments         bool          // confirm every payment without money; see FakesPayments
-	Zone                 string        // IANA name of the zone whose days count; "" is that of the machine
+	Zone                 string        // IANA name of the zone of days; "" is that of the machine
 
-	FeedPushThreshold int // followers from which on an author's notes are not pushed to them
+	FeedPushThreshold int // followers from which an author's notes are no longer pushed
 
-	MediaURL       string // where pictures are kept, see blob.Open; "" is the folder media in DataDir
-	UploadsPerUser int    // pictures that a user may add in an hour; 0 is no limit
-	DemoPictures   bool   // whether the demo town has pictures, which are drawn at the first start
+	MediaURL       string // store of pictures, see blob.Open; "" is the folder media in DataDir
+	UploadsPerUser int    // pictures per hour and user; 0 is no limit
+	DemoPictures   bool   // whether the first start draws pictures for the demo town
 
-	DeletedTextRetention time.Duration // how long texts of deleted notes and their comments stay in the database
+	DeletedTextRetention time.Duration // of texts of deleted notes and their comments
 
-	NotesPerUser    int // new notes of a user in an hour; 0 is no limit. Young accounts have a tenth of these six
+	NotesPerUser    int // new notes per hour and user; 0 is no limit. Young accounts get a tenth of these six
 	CommentsPerUser int // new comments and replies
-	LikesPerUser    int // likes given or taken back
-	FollowsPerUser  int // follows begun or ended
+	LikesPerUser    int // likes and unlikes
+	FollowsPerUser  int // follows and unfollows
 	ShopsPerUser    int // new shops
-	VouchersPerUser int // new vouchers, also of flash sales
+	VouchersPerUser int // new vouchers, including flash sales
 
-	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is believed
-	CORSOrigins     []string // foreign origins whose pages may use the API
-	RateAnonymous   int      // requests a second of one client address; twice as many at once; 0 is no limit
-	RateUser        int      // requests a second of one user; twice as many at once; 0 is no limit
-	AbsentReads     int      // reads by id a minute of one user or client address that may end in nothing; 0 is no limit
-	ConnsPerAddress int      // sockets and event streams of one client address, and a tenth of its connections in all; 0 is no limit
-	ConnsPerUser    int      // sockets and event streams of one user; 0 is no limit
-	Conns           int      // connections in all; 0 is no limit
-	Limits          []string // NAME=VALUE of other limits, see gqlserver.Limits.Set
+	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is accepted
+	CORSOrigins     []string // other origins whose pages may use the API
+	RateAnonymous   int      // requests per second and client address; burst 2×; 0 is no limit
+	RateUser        int      // requests per second and user; burst 2×; 0 is no limit
+	AbsentReads     int      // reads of unknown ids per minute and user or client address; 0 is no limit
+	ConnsPerAddress int      // sockets and event streams per client address, a tenth of its connections; 0 is no limit
+	ConnsPerUser    int      // sockets and event streams per user; 0 is no limit
+	Conns           int      // total connections; 0 is no limit
+	Limits          []string // NAME=VALUE of other limits, see Limits.Set
 
-	Run           []string      // what this process does: api, workers
-	Without       []string      // means of being fast, of Means, that the server does without
+	Run           []string      // parts of this process: api, workers
+	Without       []string      // disabled optimizations, see Features
 	Introspection bool          // whether clients may read the schema
-	StartTimeout  time.Duration // how long to wait for the stores at the start
-	StopTimeout   time.Duration // how long to wait for requests at the end
+	StartTimeout  time.Duration // for the stores at the start
+	StopTimeout   time.Duration // for running requests at the stop
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
-	LogSample     int           // of the successful fast requests of a busy second, one in so many is logged; 1 is all
-	LogSlow       time.Duration // requests that take this long are always logged
+	LogSample     int           // one in LogSample fast successful requests of a busy second is logged; 1 is all
+	LogSlow       time.Duration // from which requests are always logged
 }
 
-// Features are what Config.Without may name: the cache of shops, plans of queries, round trips
-// to Redis that are shared.
+// Features returns the optimizations that Config.Without can disable: the cache of shops,
+// compiled query plans, and shared round trips to Redis.
 func Features() []string { return []string{"cache", "plans", "together"} }
 
 // Default returns the settings of a start without flags and environment.
@@ -130,16 +130,16 @@ func Default() Config {
 	}
 }
 
-// LiftContentLimits removes the hourly limits on what users write. Load generators call it:
+// LiftContentLimits removes the hourly limits on content. Load generators need it, because
 // they write much as a few users.
 func (c *Config) LiftContentLimits() {
 	c.NotesPerUser, c.CommentsPerUser, c.LikesPerUser = 0, 0, 0
 	c.FollowsPerUser, c.ShopsPerUser, c.VouchersPerUser = 0, 0, 0
 }
 
-var prefix = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+var prefix = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) //nolint:gochecknoglobals // constant
 
-// Check returns everything that is wrong, in a line for each setting.
+// Check validates all settings. Its error has one line for each wrong setting.
 func (c *Config) Check() error {
 	var bad []error
 	refuse := func(name, format string, args ...any) {
@@ -167,7 +167,7 @@ func (c *Config) Check() error {
 		}
 	}
 	if c.RedisCacheURL != "" && c.RedisURL == "" {
-		refuse("redis-cache-url", "it needs --redis-url too: the caches of an embedded Redis stay in it")
+		refuse("redis-cache-url", "requires --redis-url: an embedded Redis stores its own caches")
 	}
 	c.checkLockURLs(refuse)
 	c.checkRedisTLS(refuse)
@@ -180,7 +180,7 @@ func (c *Config) Check() error {
 		}
 	}
 	if c.DatabaseURL != "" && c.DBMaxConns > 0 && c.DBMaxConns < minDBConns {
-		refuse("db-max-conns", "PostgreSQL needs at least %d: the locks of this process, of the log reader and of a job hold one each", minDBConns)
+		refuse("db-max-conns", "PostgreSQL needs at least %d: the locks of the process, the log reader and a job use one each", minDBConns)
 	}
 	if c.RedisPoolSize < 1 || c.RedisPoolSize > 10_000 {
 		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)
@@ -226,12 +226,12 @@ func (c *Config) Check() error {
 	c.checkServer(refuse)
 	for _, r := range c.Run {
 		if r != "api" && r != "workers" {
-			refuse("run", "%q is neither api nor workers", r)
+			refuse("run", "unknown part %q (want one of [api workers])", r)
 		}
 	}
-	for _, means := range c.Without {
-		if !slices.Contains(Features(), means) {
-			refuse("without", "%q is none of %s", means, strings.Join(Features(), ", "))
+	for _, feature := range c.Without {
+		if !slices.Contains(Features(), feature) {
+			refuse("without", "unknown optimization %q (want one of %v)", feature, Features())
 		}
 	}
 	if c.LogFormat != "auto" && c.LogFormat != "json" && c.LogFormat != "text" {
@@ -253,7 +253,7 @@ func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 		return
 	}
 	if c.RedisURL == "" {
-		refuse(name, "it needs --redis-url too")
+		refuse(name, "requires --redis-url")
 	}
 	if n := len(c.RedisLockURLs); n%2 == 0 || n > maxLockNodes {
 		refuse(name, "the number of nodes must be odd and at most %d, not %d: a majority decides", maxLockNodes, n)
@@ -272,10 +272,10 @@ func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// minDBConns leaves one connection for requests in addition to three that hold locks.
+// minDBConns is the sum of three connections for locks and one for requests.
 const minDBConns = 4
 
-// maxLockNodes bounds the nodes of locks: each lock waits for a majority.
+// maxLockNodes bounds the lock nodes: each lock waits for a majority.
 const maxLockNodes = 7
 
 // checkRedisTLS checks the files of TLS to Redis.
@@ -283,16 +283,16 @@ func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
 	used := redisdb.IsTLS(c.RedisURL) || redisdb.IsTLS(c.RedisCacheURL) || slices.ContainsFunc(c.RedisLockURLs, redisdb.IsTLS)
 	for _, f := range []struct{ name, file string }{{"redis-ca", c.RedisCA}, {"redis-cert", c.RedisCert}, {"redis-key", c.RedisKey}} {
 		if f.file != "" && !used {
-			refuse(f.name, "it needs a rediss:// URL: the connections to this Redis are not encrypted")
+			refuse(f.name, "requires a rediss:// URL")
 			return
 		}
 	}
 	switch {
 	case c.RedisCert != "" && c.RedisKey == "":
-		refuse("redis-cert", "it needs --redis-key too")
+		refuse("redis-cert", "requires --redis-key")
 		return
 	case c.RedisCert == "" && c.RedisKey != "":
-		refuse("redis-key", "it needs --redis-cert too")
+		refuse("redis-key", "requires --redis-cert")
 		return
 	}
 	for name, files := range map[string]redisdb.RedisTLS{"redis-ca": {CA: c.RedisCA}, "redis-cert": {Cert: c.RedisCert, Key: c.RedisKey}} {
@@ -302,12 +302,12 @@ func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// RedisTLS is the files of connections to a rediss:// Redis.
+// RedisTLS returns the TLS files of rediss:// connections.
 func (c *Config) RedisTLS() redisdb.RedisTLS {
 	return redisdb.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
 }
 
-// checkServer checks the settings of who may ask, and how much.
+// checkServer checks the origins and the limits of clients.
 func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 	for name, n := range map[string]int{
 		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser, "absent-reads": c.AbsentReads,
@@ -327,7 +327,7 @@ func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// ServerLimits is the limits of requests.
+// ServerLimits returns the limits of the GraphQL server.
 func (c *Config) ServerLimits() (gqlserver.Limits, error) {
 	orNone := func(n int) int { return cmp.Or(n, -1) }
 	l := gqlserver.Limits{
@@ -345,15 +345,15 @@ func (c *Config) ServerLimits() (gqlserver.Limits, error) {
 	return l, l.Check()
 }
 
-// checkCodes checks the settings of who brings login codes.
+// checkCodes checks the settings of login codes.
 func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 	if _, err := c.CallingCodes(); err != nil {
 		refuse("code-countries", "%v", err)
 	}
 	hook := c.CodeSender == "webhook"
 	if !hook && c.CodeSender != "" && c.CodeSender != "console" {
-		refuse("code-sender", "%q is neither console nor webhook", c.CodeSender)
-		return // what else is given may be right for what was meant
+		refuse("code-sender", "unknown sender %q (want one of [console webhook])", c.CodeSender)
+		return // the other settings may fit the intended sender
 	}
 	for _, s := range []struct {
 		name, value string
@@ -364,9 +364,9 @@ func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 	} {
 		switch {
 		case !hook && s.value != "":
-			refuse(s.name, "it needs --code-sender webhook too")
+			refuse(s.name, "requires --code-sender webhook")
 		case hook && s.value == "":
-			refuse(s.name, "--code-sender webhook needs it")
+			refuse(s.name, "required by --code-sender webhook")
 		case hook:
 			if err := s.check(s.value); err != nil {
 				refuse(s.name, "%v", err)
@@ -413,15 +413,15 @@ func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
 			refuse("payment-webhook-secret", "%v", err)
 		}
 		if c.FakePayments {
-			refuse("fake-payments", "it cannot be used with --payment-webhook-secret: payments are real or fake")
+			refuse("fake-payments", "excludes --payment-webhook-secret: payments are real or fake")
 		}
 	}
 	if _, err := c.Location(); err != nil {
-		refuse("zone", "%q is no time zone that this machine knows", c.Zone)
+		refuse("zone", "unknown time zone %q", c.Zone)
 	}
 }
 
-// Location is the zone whose days count.
+// Location returns the time zone of days.
 func (c *Config) Location() (*time.Location, error) {
 	if c.Zone == "" {
 		return time.Local, nil
@@ -429,7 +429,7 @@ func (c *Config) Location() (*time.Location, error) {
 	return time.LoadLocation(c.Zone)
 }
 
-// Media is where pictures are kept, as [blob.Open] has it.
+// Media returns the URL of the picture store for [blob.Open].
 func (c *Config) Media() (string, error) {
 	if c.MediaURL != "" {
 		return c.MediaURL, nil
@@ -438,31 +438,30 @@ func (c *Config) Media() (string, error) {
 	return (&url.URL{Scheme: "file", Path: dir}).String(), err
 }
 
-// Level is the log level.
+// Level returns the log level.
 func (c *Config) Level() (slog.Level, error) {
 	var l slog.Level
 	err := l.UnmarshalText([]byte(c.LogLevel))
 	return l, err
 }
 
-// Embedded says whether both stores are in this process.
+// Embedded reports whether both stores are in this process.
 func (c *Config) Embedded() bool { return c.DatabaseURL == "" && c.RedisURL == "" }
 
-// FakesPayments reports whether payments by providers are confirmed without money: with
+// FakesPayments reports whether provider payments are confirmed without money: with
 // FakePayments, and in embedded mode without a provider.
 func (c *Config) FakesPayments() bool {
 	return c.FakePayments || c.Embedded() && c.PaymentWebhookSecret == ""
 }
 
-// Runs says whether this process does the given part of the work.
+// Runs reports whether this process runs a part, api or workers.
 func (c *Config) Runs(part string) bool {
 	return slices.Contains(c.Run, part)
 }
 
-// LocalBytes is what the process's own caches may take: as L1Bytes says, or a
-// tenth of the memory that the process may have. That is the limit given to Go
-// (GOMEMLIMIT), else that of its control group, else half of the machine. 0 is
-// none, also where nobody says.
+// LocalBytes returns the memory budget of the local caches: L1Bytes, or a tenth of the
+// process limit if it is -1. The limit is GOMEMLIMIT, else that of the control group,
+// else half of the machine. It returns 0 if no limit is known.
 func (c *Config) LocalBytes() int64 {
 	if c.L1Bytes >= 0 {
 		return int64(c.L1Bytes)

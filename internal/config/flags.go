@@ -35,7 +35,7 @@ func Variable(setting string) string {
 	return "TANDIAN_" + variable
 }
 
-// settings adds flags to the group of the help that it names.
+// settings adds flags to a named group of the help.
 type settings struct {
 	*pflag.FlagSet
 	group string
@@ -70,8 +70,8 @@ func (s *settings) annotate(name string) {
 	cmdline.Annotate(s.Lookup(name), s.group, Variable(name))
 }
 
-// A list is a flag of words between commas. The first value replaces the default, and
-// the next ones are appended.
+// list is a flag of words separated by commas. The first value replaces the default, and
+// further ones are appended.
 type list struct {
 	to  *[]string
 	set bool
@@ -82,7 +82,7 @@ func (l *list) String() string { return strings.Join(*l.to, ",") }
 // Type returns the kind of the flag.
 func (l *list) Type() string { return "list" }
 
-// Set adds words.
+// Set appends words.
 func (l *list) Set(words string) error {
 	if !l.set {
 		*l.to, l.set = nil, true
@@ -97,27 +97,27 @@ func (c *Config) storeFlags(s *settings) {
 	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty. Several hosts need ?port=…&target_session_attrs=read-write")
 	s.text(&c.RedisURL, "redis-url", "connect to Redis at `URL` (redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://); embedded Redis if empty")
 	s.text(&c.RedisCacheURL, "redis-cache-url", "store caches in another Redis at `URL`; --redis-url if empty")
-	s.list(&c.RedisLockURLs, "redis-lock-urls", "take the locks of orders on independent Redis masters at `URLS`, between commas; a majority decides; --redis-url if empty")
-	s.text(&c.RedisCA, "redis-ca", "trust servers at rediss:// by the PEM certificates in `FILE`; those of the system if empty")
-	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` at rediss://; each connection reads it again")
+	s.list(&c.RedisLockURLs, "redis-lock-urls", "take order locks on independent Redis masters at `URLS`, separated by commas; a majority decides; --redis-url if empty")
+	s.text(&c.RedisCA, "redis-ca", "trust rediss:// servers by the PEM certificates in `FILE`; the system's if empty")
+	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` to rediss:// servers; each connection rereads it")
 	s.text(&c.RedisKey, "redis-key", "use the PEM key in `FILE` with --redis-cert")
 	s.text(&c.RedisPrefix, "redis-prefix", "begin every Redis key and channel with `PREFIX`")
 	s.number(&c.DBMaxConns, "db-max-conns", "open at most `NUMBER` database connections; 0 is 20 for PostgreSQL and 8 for SQLite")
-	s.number(&c.DBMaxIdle, "db-max-idle", "leave at most `NUMBER` idle database connections open; 0 is --db-max-conns")
+	s.number(&c.DBMaxIdle, "db-max-idle", "keep at most `NUMBER` idle database connections; 0 is --db-max-conns")
 	s.number(&c.RedisPoolSize, "redis-pool-size", "open at most `NUMBER` Redis connections for each node and role")
-	s.number(&c.RedisMinIdle, "redis-min-idle", "leave at least `NUMBER` idle Redis connections open for each node and role")
+	s.number(&c.RedisMinIdle, "redis-min-idle", "keep at least `NUMBER` idle Redis connections for each node and role")
 	s.duration(&c.RedisPoolTimeout, "redis-pool-timeout", "wait at most `DURATION` for a free Redis connection")
-	s.number(&c.RedisReadLimit, "redis-read-limit", "read Redis at most `NUMBER` times a second for caches; above it, fields that are not essential are UNAVAILABLE; 0 is no limit")
-	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches in this process; -1 is a tenth of the memory limit, or of half the machine; 0 is none")
-	s.text(&c.LogReader, "log-reader", "read changes of other programs from PostgreSQL by `MODE`: auto (if its logical log and the role allow it) or off")
+	s.number(&c.RedisReadLimit, "redis-read-limit", "read Redis at most `NUMBER` times a second for caches; above that, optional fields are UNAVAILABLE; 0 is no limit")
+	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches of this process; -1 is a tenth of the memory limit, or of half the machine; 0 is none")
+	s.text(&c.LogReader, "log-reader", "read changes by other programs from the PostgreSQL log: `MODE` auto (if its settings and the role allow it) or off")
 }
 
 func (c *Config) listenFlags(s *settings) {
 	s.group = "Listening and clients"
 	s.text(&c.Addr, "addr", "listen at `HOST:PORT`; :8080 is every interface")
 	s.text(&c.MetricsAddr, "metrics-addr", "serve /metrics at `HOST:PORT` only, with the probes; --addr if empty")
-	s.list(&c.TrustedProxies, "trusted-proxies", "accept X-Forwarded-For from `PROXIES`: networks or addresses, between commas")
-	s.list(&c.CORSOrigins, "cors-origins", "let pages of foreign `ORIGINS` use the API, such as https://app.example.com")
+	s.list(&c.TrustedProxies, "trusted-proxies", "accept X-Forwarded-For from `PROXIES`: networks or addresses, separated by commas")
+	s.list(&c.CORSOrigins, "cors-origins", "let pages of other `ORIGINS` use the API, such as https://app.example.com")
 	s.toggle(&c.Introspection, "introspection", "let clients read the schema; the playground needs it")
 }
 
@@ -125,8 +125,8 @@ func (c *Config) loginFlags(s *settings) {
 	s.group = "Login"
 	s.text(&c.CodeSender, "code-sender", "deliver login codes by `SENDER`: console (this terminal) or webhook; if empty, console if both stores are embedded, else none")
 	s.text(&c.CodeWebhookURL, "code-webhook-url", "post login codes to `URL` (https://…; http:// for this machine only)")
-	s.text(&c.CodeWebhookSecret, "code-webhook-secret", "sign these posts with `SECRET`, at least 16 bytes; prefer the environment variable, other users of the machine can read flags")
-	s.list(&c.CodeCountries, "code-countries", "send login codes to phones with these calling `CODES` only, such as 86,44; all if empty")
+	s.text(&c.CodeWebhookSecret, "code-webhook-secret", "sign these requests with `SECRET`, at least 16 bytes; prefer the environment variable: other users of the machine can read flags")
+	s.list(&c.CodeCountries, "code-countries", "send login codes only to phones with these calling `CODES`, such as 86,44; all if empty")
 	s.number(&c.CodesPerHour, "codes-per-hour", "send at most `NUMBER` login codes an hour, over all instances; 0 is no limit")
 	s.number(&c.CodesPerAddress, "codes-per-address", "send at most `NUMBER` login codes an hour for each client address; 0 is no limit")
 	s.number(&c.LoginsPerAddress, "logins-per-address", "allow `NUMBER` login attempts an hour from each client address; 0 is no limit")
@@ -137,16 +137,16 @@ func (c *Config) orderFlags(s *settings) {
 	s.group = "Orders and payment"
 	s.duration(&c.PayWithin, "pay-within", "cancel orders that are unpaid after `DURATION`")
 	s.duration(&c.OrderWait, "order-wait", "let orderVoucher wait `DURATION` for its order to be stored; then, or at once if 0, it returns QUEUED")
-	s.number(&c.OrderListSize, "order-list-size", "list the newest `NUMBER` orders of each user from Redis")
-	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` lists of orders from the database at a time, over all instances")
+	s.number(&c.OrderListSize, "order-list-size", "store the newest `NUMBER` orders of each user in Redis")
+	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` order lists from the database at a time, over all instances")
 	s.text(&c.PaymentWebhookSecret, "payment-webhook-secret", "accept payment notices at /webhooks/payment that are signed with `SECRET`, at least 16 bytes; if empty, the path is 404; prefer the environment variable")
 	s.toggle(&c.FakePayments, "fake-payments", "confirm payments by ALIPAY and WECHAT at once, without money; on if both stores are embedded and --payment-webhook-secret is empty")
 }
 
 func (c *Config) contentFlags(s *settings) {
 	s.group = "Feed and notes"
-	s.number(&c.FeedPushThreshold, "feed-push-threshold", "push the notes of authors with fewer than `NUMBER` followers; the feed merges those of other authors when it is read")
-	s.duration(&c.DeletedTextRetention, "deleted-text-retention", "clear the texts of deleted notes and of their comments after `DURATION`")
+	s.number(&c.FeedPushThreshold, "feed-push-threshold", "push the notes of authors with fewer than `NUMBER` followers; feeds merge the notes of other authors when they are read")
+	s.duration(&c.DeletedTextRetention, "deleted-text-retention", "clear the texts of deleted notes and their comments after `DURATION`")
 
 	s.group = "Pictures"
 	s.text(&c.MediaURL, "media-url", "store pictures at `URL`, the same for all instances; the folder media in --data-dir if empty:\n"+
@@ -170,22 +170,22 @@ func (c *Config) limitFlags(s *settings) {
 	s.group = "Limits"
 	s.number(&c.RateAnonymous, "rate-anonymous", "accept `NUMBER` requests a second without a session from each client address; twice as many in a burst; 0 is no limit")
 	s.number(&c.RateUser, "rate-user", "accept `NUMBER` requests a second from each signed-in user; twice as many in a burst; 0 is no limit")
-	s.number(&c.AbsentReads, "absent-reads", "allow `NUMBER` reads of ids that do not exist a minute for each user or client address; 0 is no limit")
+	s.number(&c.AbsentReads, "absent-reads", "allow `NUMBER` reads of unknown ids a minute for each user or client address; 0 is no limit")
 	s.number(&c.ConnsPerAddress, "conns-per-address", "accept `NUMBER` WebSockets and event streams from each client address, and ten times as many connections; 0 is no limit")
 	s.number(&c.ConnsPerUser, "conns-per-user", "accept `NUMBER` WebSockets and event streams from each user; a new one closes the oldest; 0 is no limit")
 	s.number(&c.Conns, "conns", "accept `NUMBER` connections; 0 is no limit")
-	s.list(&c.Limits, "limit", "set another limit of requests by `NAME=VALUE`, such as depth=20; docs/security.md lists them")
+	s.list(&c.Limits, "limit", "set another request limit by `NAME=VALUE`, such as depth=20; docs/security.md lists them")
 }
 
 func (c *Config) processFlags(s *settings) {
 	s.group = "Logs and processes"
 	s.list(&c.Run, "run", "run these `PARTS` in this process: api, workers")
-	s.text(&c.Zone, "zone", "count days in the time zone `NAME`, such as Asia/Shanghai; that of the machine if empty")
+	s.text(&c.Zone, "zone", "count days in the time zone `NAME`, such as Asia/Shanghai; the machine's if empty")
 	s.duration(&c.StartTimeout, "start-timeout", "wait at most `DURATION` for the stores at the start")
 	s.duration(&c.StopTimeout, "stop-timeout", "wait at most `DURATION` for running requests at the stop")
 	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, together")
 	s.text(&c.LogFormat, "log-format", "write logs in `FORMAT`: auto (text on a terminal, else json), json or text")
-	s.text(&c.LogLevel, "log-level", "write logs from `LEVEL` on: debug, info, warn or error")
+	s.text(&c.LogLevel, "log-level", "write logs of at least `LEVEL`: debug, info, warn or error")
 	s.number(&c.LogSample, "log-sample", "log the first 10 successful fast requests of each second and one in `NUMBER` after them; 1 logs all")
 	s.duration(&c.LogSlow, "log-slow", "log every request that takes at least `DURATION`, and every failed one")
 }
