@@ -1,6 +1,5 @@
-// Package app is the hall: it opens the stores, builds the rooms, joins them
-// and owns the order in which everything starts and stops. It is the only
-// package that knows all the others.
+// Package app wires the stores, the services and the HTTP server. It owns the order in
+// which they start and stop.
 package app
 
 import (
@@ -32,36 +31,36 @@ import (
 type App struct {
 	cfg          *config.Config
 	log          *slog.Logger
-	out          io.Writer // what a person should read: URLs
+	out          io.Writer // human-readable text: URLs, demo logins
 	reg          *prometheus.Registry
 	site         *web.Site
 	proxies      clientaddr.Proxies
-	tracing      *observe.Tracing             // nil if nobody collects
-	demoPassword string                       // of the logins to try; "" if there are none
-	warmWait     time.Duration                // for warm caches; negative: they stay cold
-	ready        chan struct{}                // closed when requests are answered
-	ending       chan struct{}                // closed when no more will come
-	opened       atomic.Pointer[http.Handler] // what answers once the house is open
+	tracing      *observe.Tracing             // nil without a collector
+	demoPassword string                       // of the demo logins; "" without them
+	warmWait     time.Duration                // for warm caches; negative leaves them cold
+	ready        chan struct{}                // closed when the server answers requests
+	stopping     chan struct{}                // closed when the server stops accepting requests
+	handler      atomic.Pointer[http.Handler] // nil until the start ends
 	components   atomic.Pointer[Components]
 	addr         atomic.Pointer[net.TCPAddr]
-	metricsAddr  atomic.Pointer[net.TCPAddr] // nil: metrics are at addr
+	metricsAddr  atomic.Pointer[net.TCPAddr] // nil if metrics are at addr
 }
 
-// New builds an App. It opens and starts nothing: see [App.Run]. What a person
-// should read, such as the addresses, goes to out.
+// New returns an App. It opens and starts nothing: see [App.Run]. Human-readable text, such
+// as the addresses, goes to out.
 func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	site, err := web.New()
 	if err != nil {
-		return nil, fmt.Errorf("built pages: %w", err)
+		return nil, fmt.Errorf("read the web app: %w", err)
 	}
 	proxies, err := clientaddr.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
-		return nil, fmt.Errorf("trusted proxies: %w", err)
+		return nil, fmt.Errorf("parse trusted proxies: %w", err)
 	}
 	if !cfg.Introspection {
 		site.HidePlayground()
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: NewRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: NewRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), stopping: make(chan struct{})}, nil
 }
 
 // NewRegistry returns a registry with the metrics of the Go runtime, the process and the
@@ -72,13 +71,13 @@ func NewRegistry() *prometheus.Registry {
 	return reg
 }
 
-// Ready is closed as soon as requests are answered.
+// Ready returns a channel that is closed when the server answers requests.
 func (a *App) Ready() <-chan struct{} { return a.ready }
 
-// Addr is where the server listens, once it is ready.
+// Addr returns the address of the server, once it is ready.
 func (a *App) Addr() string { return a.addr.Load().String() }
 
-// MetricsAddr is where metrics are, once the server is ready.
+// MetricsAddr returns the address of the metrics, once the server is ready.
 func (a *App) MetricsAddr() string {
 	if own := a.metricsAddr.Load(); own != nil {
 		return own.String()
@@ -86,19 +85,18 @@ func (a *App) MetricsAddr() string {
 	return a.Addr()
 }
 
-// Components is what the server works on, once it is ready.
+// Components returns the stores and services of the server, once it is ready.
 func (a *App) Components() *Components { return a.components.Load() }
 
-// Metrics is what /metrics shows.
+// Metrics returns the metrics that /metrics serves.
 func (a *App) Metrics() prometheus.Gatherer { return a.reg }
 
-// Run serves until ctx ends, then drains and returns nil. An error means that
-// the server could not start, or that a part of it failed.
+// Run serves until ctx ends, then drains and returns nil. It returns an error if the server
+// cannot start or a worker fails.
 //
-// The listener opens first, so that a probe sees a server that is not ready
-// rather than none. The end goes the other way round, so that nothing is asked
-// of a part that is gone: no new connections and running requests finish, then
-// the workers finish the batch in hand, then the stores close.
+// The listener opens first, so that probes reach a server that is not ready. The stop
+// happens in reverse order: no new connections, running requests finish, workers finish
+// their batch, stores close.
 func (a *App) Run(ctx context.Context) error {
 	endTraces, err := a.trace(ctx)
 	if err != nil {
@@ -133,8 +131,8 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// serveMetrics serves metrics and probes on an address of their own until stop. The caller
-// stops it last, so a scrape can observe the shutdown.
+// serveMetrics serves metrics and probes at --metrics-addr until stop. The caller stops it
+// last, so that a scrape can observe the shutdown.
 func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.MetricsAddr)
 	if err != nil {
@@ -154,30 +152,30 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsStopTimeout)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
-			_ = server.Close() // a client that does not read its answer
+			_ = server.Close() // a client does not read its answer
 		}
 		<-done
 	}, nil
 }
 
-// drain ends subscriptions, each at its turn, and waits for running requests.
-// New ones find no listener meanwhile.
+// drain closes the listener, ends subscriptions one after the other and waits for running
+// requests.
 func (a *App) drain(ctx context.Context, server *http.Server, gate *gqlserver.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
-	close(a.ending)
+	close(a.stopping)
 	var subscriptions errgroup.Group
 	if gate != nil {
 		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })
 	}
 	if err := errors.Join(server.Shutdown(ctx), subscriptions.Wait()); err != nil {
-		return fmt.Errorf("requests were still running after %v: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
+		return fmt.Errorf("wait %v for running requests: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
 	}
 	return nil
 }
 
-// work opens the house, serves from it until ctx ends or something fails, and
-// closes it again; drain ends the requests.
+// work opens the components, serves until ctx ends or a part fails, and closes them. drain
+// ends the requests.
 func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserver.Server) error) error {
 	components, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
@@ -191,7 +189,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 		err = components.Accounts.LearnSecret(ctx)
 	}
 	if err == nil {
-		err = a.settle(ctx, components)
+		err = a.prepareDemo(ctx, components)
 	}
 	if err != nil {
 		return errors.Join(ignoreShutdown(ctx, err), drain(gate), components.Close())
@@ -208,11 +206,11 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 			a.open(components, handler)
 			continue
 		case <-late:
-			a.log.WarnContext(ctx, "ready before the caches are warm; that goes on", "after", a.warmWait)
+			a.log.WarnContext(ctx, "ready before the caches are warm", "after", a.warmWait)
 			a.open(components, handler)
 			continue
 		case <-ctx.Done():
-			a.log.InfoContext(ctx, "stopping: no new connections, running requests finish")
+			a.log.InfoContext(ctx, "stopping")
 		case broken = <-failed:
 		case <-groupCtx.Done(): // a worker failed; its error comes with Wait
 		}
@@ -223,8 +221,8 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 	return errors.Join(broken, drained, group.Wait(), components.Close())
 }
 
-// warm begins to warm the caches, which never fails the start. One of the channels says
-// when requests may come.
+// warm starts to warm the caches, which never fails the start. The server is ready as soon
+// as one of the channels is.
 func (a *App) warm(ctx context.Context, group *errgroup.Group, components *Components) (warm <-chan struct{}, late <-chan time.Time) {
 	if a.warmWait < 0 {
 		now := make(chan struct{})
@@ -235,13 +233,12 @@ func (a *App) warm(ctx context.Context, group *errgroup.Group, components *Compo
 	return components.warmer.done, time.After(a.warmWait)
 }
 
-// WarmWithin says how long a server that starts may stay unready while its caches are
-// read, instead of ten seconds; a negative time leaves them cold, for tests that count what
-// is read. Call it before Run.
+// WarmWithin sets how long a starting server may be unready while it warms its caches; the
+// default is ten seconds. A negative d leaves them cold, for tests that count reads. Call
+// it before Run.
 func (a *App) WarmWithin(d time.Duration) { a.warmWait = d }
 
-// ignoreShutdown is err, or nil if it only says that the server was stopped
-// while it started.
+// ignoreShutdown returns nil if ctx ended during the start, else err.
 func ignoreShutdown(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -251,38 +248,38 @@ func ignoreShutdown(ctx context.Context, err error) error {
 	}
 }
 
-// open lets requests in.
+// open makes the server ready and prints its addresses.
 func (a *App) open(components *Components, handler http.Handler) {
-	a.opened.Store(&handler)
-	a.warnOfCodes()
-	a.warnOfPayments()
-	a.noteOfPictures()
-	base := "http://" + shownAddr(a.addr.Load())
+	a.handler.Store(&handler)
+	a.warnCodes()
+	a.warnPayments()
+	a.logPictureStore()
+	base := "http://" + browserAddr(a.addr.Load())
 	playground := ""
 	if a.cfg.Introspection {
 		playground = "  playground  " + base + "/playground\n"
 	}
-	metrics := "http://" + shownAddr(cmp.Or(a.metricsAddr.Load(), a.addr.Load()))
+	metrics := "http://" + browserAddr(cmp.Or(a.metricsAddr.Load(), a.addr.Load()))
 	a.log.Info("ready", "addr", a.Addr(), "database", components.DB.Name, "embedded", a.cfg.Embedded())
 	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n%s  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
-		base, playground, base, metrics, a.shownLogins(), a.dataNote())
+		base, playground, base, metrics, a.loginsText(), a.dataText())
 	close(a.ready)
 }
 
-// warnOfCodes says at the start what an operator should know of login codes.
-func (a *App) warnOfCodes() {
+// warnCodes logs how the server delivers login codes.
+func (a *App) warnCodes() {
 	switch {
 	case a.cfg.CodeSender == "console":
-		a.log.Warn("login codes are printed on this terminal: whoever reads it can log in as anybody; for real users set --code-sender webhook")
+		a.log.Warn("login codes are printed on this terminal", "hint", "its readers can log in as any user; for real users set --code-sender webhook")
 	case a.cfg.CodeSender == "" && !a.cfg.Embedded():
-		a.log.Warn("login codes are not sent: sendLoginCode answers UNAVAILABLE; set --code-sender webhook, or console to try")
+		a.log.Warn("login codes are not sent", "hint", "sendLoginCode answers UNAVAILABLE; set --code-sender webhook, or console to try the server")
 	}
 }
 
-// warnOfPayments logs how the server takes payments.
-func (a *App) warnOfPayments() {
+// warnPayments logs how the server takes payments.
+func (a *App) warnPayments() {
 	switch {
-	case a.cfg.Embedded(): // dataNote says it
+	case a.cfg.Embedded(): // see dataText
 	case a.cfg.FakesPayments():
 		a.log.Warn("payments are fake", "hint", "every payment is confirmed without money; for real ones set --payment-webhook-secret")
 	case a.cfg.PaymentWebhookSecret == "":
@@ -290,27 +287,28 @@ func (a *App) warnOfPayments() {
 	}
 }
 
-func (a *App) dataNote() string {
+// dataText returns where the data is stored, for the terminal.
+func (a *App) dataText() string {
 	if a.cfg.Embedded() {
-		note := "Everything runs in this process; data is kept in " + a.cfg.DataDir + ". For more than a try, see DATABASE_URL and REDIS_URL in the README."
+		note := "Everything runs in this process; data is stored in " + a.cfg.DataDir + ". For production, see DATABASE_URL and REDIS_URL in the README."
 		if a.cfg.FakesPayments() {
-			note += "\nPayments are fake: Alipay and WeChat Pay confirm at once, and no money moves."
+			note += "\nPayments are fake: Alipay and WeChat Pay confirm at once, without money."
 		}
 		return note
 	}
-	return "Data is kept in " + a.Components().DB.Name + "."
+	return "Data is stored in " + a.Components().DB.Name + "."
 }
 
-// shownAddr is an address that a browser on this machine can open.
-func shownAddr(addr *net.TCPAddr) string {
+// browserAddr returns an address that a browser on this machine can open.
+func browserAddr(addr *net.TCPAddr) string {
 	if addr.IP.IsUnspecified() {
 		return fmt.Sprintf("localhost:%d", addr.Port)
 	}
 	return addr.String()
 }
 
-// trace begins to send traces, if the environment names a collector. Call end
-// last of all: what closes before may still have something to tell.
+// trace starts to send traces, if the environment names a collector. Call end after all
+// other parts, which may still send spans while they close.
 func (a *App) trace(ctx context.Context) (end func(), err error) {
 	if a.tracing, err = observe.NewTracing(ctx, version(), a.log); err != nil {
 		return nil, err

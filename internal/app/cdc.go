@@ -14,9 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// readLog tells of changes that were made past this program, in psql for
-// instance, from the log of Postgres, until ctx ends. Where that cannot be read it
-// says so once and returns.
+// readLog publishes changes by other programs, such as psql, from the log of Postgres until
+// ctx ends. If the log is unavailable, it logs that once and returns.
 func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
 	if !h.canReadLog(ctx, log) {
 		return nil
@@ -32,36 +31,36 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 			h.cached("comments", h.Comments.Invalidate),
 			{Name: "sessions", OnChange: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
 		},
-		Outbox: "outbox_jobs", // finds jobs that others insert by its own poll
-		OnGap:  func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },
+		Outbox: "outbox_jobs", // finds jobs of other programs by its own poll
+		OnGap:  func(ctx context.Context) error { return h.invalidateAll(ctx, true, true) },
 	})
 	if err != nil {
-		return fmt.Errorf("log reader: %w", err)
+		return fmt.Errorf("open the log reader: %w", err)
 	}
 	return r.Run(ctx)
 }
 
-// canReadLog asks the database, until it answers.
+// canReadLog reports whether the database log can be read. It retries until the database
+// answers.
 func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 	for ctx.Err() == nil {
 		reason, ok, err := cdc.Check(ctx, h.DB.DB)
 		if err != nil {
-			log.WarnContext(ctx, "asking whether the log of the database can be read", "err", err)
+			log.WarnContext(ctx, "cannot check the database log", "err", err)
 			_ = clock.Sleep(ctx, time.Second)
 			continue
 		}
 		if !ok {
-			log.InfoContext(ctx, "the log of the database is not read: what others change in it is seen when what is cached ends", "reason", reason)
+			log.InfoContext(ctx, "change data capture is disabled", "reason", reason, "hint", "changes by other programs are visible when cached values expire")
 		}
 		return ok
 	}
 	return false
 }
 
-// cached is a table whose rows are cached by their ids, and the room that tells of
-// their changes. When one was told of is noted: no job of the outbox tells of it
-// again.
-func (h *Components) cached(table string, tell func(context.Context, ...int64) error) cdc.Table {
+// cached returns a table whose rows are cached by id, with the service that invalidates
+// them. It records the time of each change, because no outbox job repeats it.
+func (h *Components) cached(table string, invalidate func(context.Context, ...int64) error) cdc.Table {
 	return cdc.Table{Name: table, OnChange: func(ctx context.Context, keys []string) error {
 		ids := make([]int64, len(keys))
 		var wrong error
@@ -73,6 +72,6 @@ func (h *Components) cached(table string, tell func(context.Context, ...int64) e
 			return fmt.Errorf("read the keys of changed rows: %w", wrong)
 		}
 		h.foreign.Store(time.Now().UnixNano())
-		return tell(ctx, ids...)
+		return invalidate(ctx, ids...)
 	}}
 }

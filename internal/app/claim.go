@@ -18,20 +18,20 @@ const (
 	claimEvery   = time.Second     // between attempts
 )
 
-// errClaimed is returned if another process holds the lock in a way that excludes ours.
+// errClaimed is returned if another process holds a conflicting lock.
 var errClaimed = errors.New("another process holds the lock")
 
-// claim is the lock that a process holds on its database for as long as it runs. Processes
-// that share a Redis may be many. One with a Redis of its own must be alone, because the
-// others would not see its changes.
+// claim is the lock that a process holds on its database while it runs. Many processes may
+// share a Redis. A process with its own Redis must be the only one, because others would
+// not see its changes.
 type claim struct {
 	locks  *lock.Locker
 	shared bool
 	lease  *lock.Lease
 }
 
-// claimDatabase takes the claim of a process, or returns [errClaimed] at once. It waits
-// while the database has no free connection, as the first connection does.
+// claimDatabase takes the claim of a process. It returns [errClaimed] at once, but waits
+// while the database has no free connection.
 func claimDatabase(ctx context.Context, locks *lock.Locker, shared bool, report func(error)) (*claim, error) {
 	c := &claim{locks: locks, shared: shared}
 	for {
@@ -75,16 +75,16 @@ func (c *claim) run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-c.lease.Context().Done():
 			if err := c.takeAgain(ctx); err != nil {
-				return fmt.Errorf("the claim %q was lost with its connection: %w", claimName, err)
+				return fmt.Errorf("take the lost claim %q again: %w", claimName, err)
 			}
 		}
 	}
 	return nil
 }
 
-// takeAgain takes a lost claim. It returns nil if ctx ended, and else [errClaimed].
+// takeAgain takes a lost claim. It returns nil if ctx ends first, or [errClaimed].
 func (c *claim) takeAgain(ctx context.Context) error {
-	_ = c.lease.Release(ctx) // its session would exclude the next one, if it is still there
+	_ = c.lease.Release(ctx) // a session that still exists would exclude the next one
 	for {
 		err := c.take(ctx)
 		if err == nil || errors.Is(err, errClaimed) {
@@ -96,7 +96,7 @@ func (c *claim) takeAgain(ctx context.Context) error {
 	}
 }
 
-// release gives the claim up. Call it after the end of run.
+// release releases the claim. Call it after run has returned.
 func (c *claim) release() error {
 	err := c.lease.Release(context.Background())
 	if errors.Is(err, lock.ErrLost) {

@@ -45,17 +45,17 @@ const (
 	cacheRole = "cache"
 )
 
-// Components is the stores and the rooms over them: what the server and the other
-// commands work on.
+// Components holds the stores and the services of a process, for the server and for
+// commands.
 type Components struct {
 	DB    *sqldb.SQL
-	State redis.UniversalClient // sessions, sale, streams, GEO cells
-	Cache redis.UniversalClient // what may be evicted; may be the same client
+	State redis.UniversalClient // sessions, sales, streams, GEO cells
+	Cache redis.UniversalClient // evictable values; may be the client of State
 	graph.Services
 
-	exclusive     *lock.Locker   // of what one process does at a time
+	exclusive     *lock.Locker   // for work of one process at a time
 	prefix        string         // of the Redis keys
-	zone          *time.Location // whose days count
+	zone          *time.Location // of days
 	bus           eventbus.Bus
 	hub           *cache.Client
 	outbox        *outbox.Box
@@ -64,30 +64,29 @@ type Components struct {
 	numbers       *sequence.Sequence
 	schedule      *schedule.Schedule
 	warmer        *warmer
-	admissions    redis.UniversalClient                  // of sales alone
+	admissions    redis.UniversalClient                  // of sales only
 	state         redisdb.RedisConfig                    // of State
 	metrics       *redisdb.RedisMetrics                  // of all clients
-	watched       map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
-	gates         map[string]*redisdb.WriteGate          // by role; both are one if both Redis are. None of an embedded Redis
-	foreign       atomic.Int64                           // when the log reader told of a change, unix nanoseconds
-	sharedWorkers map[string]func(context.Context) error // that any process may run for all
-	localWorkers  map[string]func(context.Context) error // that each process runs for itself
+	watched       map[string]redis.UniversalClient       // by role, for monitoring only; none of an embedded Redis
+	gates         map[string]*redisdb.WriteGate          // by role; the same if both Redis are the same. None of an embedded Redis
+	foreign       atomic.Int64                           // time of the last change from the log reader, unix nanoseconds
+	sharedWorkers map[string]func(context.Context) error // run by any process for all
+	localWorkers  map[string]func(context.Context) error // run by each process
 	closers       []func() error
-	searchable    chan struct{} // closed when search texts were rewritten at the start
+	searchable    chan struct{} // closed when the start has rewritten search texts
 
-	sessionsEnded atomic.Pointer[func(sessions ...string)] // of the door; nil without one
+	sessionsEnded atomic.Pointer[func(sessions ...string)] // rechecks connections; nil without a GraphQL server
 }
 
-// Open opens the stores that cfg names, waits for them, migrates the database
-// and builds the rooms. Any number of processes may do so at once on the same
-// real stores. Embedded stores admit one process: a second one gets an error
-// that says who holds them. Login codes that are delivered to the terminal go to
-// out.
+// Open opens the stores that cfg names, waits for them, migrates the database and builds
+// the services. Any number of processes may call it at once on the same real stores.
+// Embedded stores admit one process: a second one gets an error that names the first.
+// Login codes for the terminal go to out.
 func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (*Components, error) {
 	return open(ctx, cfg, out, reg, log, func(d dialect.Driver) dialect.Driver { return d })
 }
 
-// open is Open; the statements of the rooms go through what around returns.
+// open implements Open. around wraps the driver of all services.
 func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *Components, err error) {
 	h = &Components{
 		sharedWorkers: map[string]func(context.Context) error{}, localWorkers: map[string]func(context.Context) error{},
@@ -124,12 +123,12 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	return h, nil
 }
 
-// build builds the rooms and says what they do in the background.
+// build builds the services and registers their background work.
 func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	var err error
 	h.prefix = cfg.RedisPrefix
 	if h.zone, err = cfg.Location(); err != nil {
-		return fmt.Errorf("zone: %w", err)
+		return fmt.Errorf("load the time zone: %w", err)
 	}
 	sender, err := h.codeSender(cfg, out)
 	if err != nil {
@@ -137,7 +136,7 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 	}
 	countries, err := cfg.CallingCodes()
 	if err != nil {
-		return fmt.Errorf("code countries: %w", err)
+		return fmt.Errorf("parse code countries: %w", err)
 	}
 	pictures, err := h.openMedia(ctx, cfg, client, reg, log)
 	if err != nil {
@@ -150,7 +149,7 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 			Redis: h.State, Registerer: reg, Log: log,
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.UsagesOf(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
-			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.tellEnded,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.publishEnded,
 		}),
 		Shops: shop.New(client, h.hub, h.outbox, shop.Config{
 			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),
@@ -161,23 +160,23 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 	if err := h.openSales(ctx, cfg, client, limits, reg, log); err != nil {
 		return err
 	}
-	h.openPeople(cfg, client, limits, reg, log)
+	h.openSocial(cfg, client, limits, reg, log)
 	h.openCheckIns(cfg, client)
-	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
+	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up follows the end of all contexts
 	h.openScans(reg, log)
 	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(cfg, reg, log)
 	if cfg.DatabaseURL != "" {
-		h.localWorkers["watch over the database"] = newPromotions(h, client, reg, log).run
+		h.localWorkers["database failover"] = newFailoverMonitor(h, client, reg, log).run
 	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.localWorkers["caches"] = h.hub.Run
-	h.localWorkers["shops"] = h.Shops.Run // what its own readers missed
-	h.spreadChanges(cfg, reg, log)
+	h.localWorkers["shops"] = h.Shops.Run // rebuilds GEO cells that local readers missed
+	h.propagateChanges(cfg, reg, log)
 	return nil
 }
 
-// codeSender is what delivers login codes, nil for nothing.
+// codeSender returns the sender of login codes, or nil without one.
 func (h *Components) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
 	switch {
 	case cfg.CodeSender == "webhook":
@@ -212,7 +211,7 @@ func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg promet
 	if err := db.Await(ctx, waiting(ctx, log)); err != nil {
 		return err
 	}
-	if err := h.openExclusive(reg, log); err != nil { //nolint:contextcheck // they close at the end of all contexts
+	if err := h.openExclusive(reg, log); err != nil { //nolint:contextcheck // locks close after the end of all contexts
 		return err
 	}
 	if cfg.DatabaseURL == "" {
@@ -221,9 +220,9 @@ func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg promet
 	claim, err := claimDatabase(ctx, h.exclusive, cfg.RedisURL != "", waiting(ctx, log))
 	if errors.Is(err, errClaimed) {
 		if cfg.RedisURL == "" {
-			return errors.New("other processes use this database; several need a --redis-url, the same for all")
+			return errors.New("database is in use by other processes: set the same --redis-url in all of them")
 		}
-		return errors.New("a process with an embedded Redis uses this database; several need a --redis-url, the same for all")
+		return errors.New("database is in use by a process with an embedded Redis: set the same --redis-url in both")
 	}
 	if err != nil {
 		return err
@@ -233,13 +232,13 @@ func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg promet
 	return nil
 }
 
-// waiting logs why the start waits for the database.
+// waiting returns a callback that logs why the start waits for the database.
 func waiting(ctx context.Context, log *slog.Logger) func(error) {
 	return func(err error) { log.WarnContext(ctx, "waiting for the database", "err", err) }
 }
 
-// migrateTimeout bounds all migrations together: an index over millions of rows
-// takes minutes, and one that is cut short would be begun anew for ever.
+// migrateTimeout bounds all migrations together. An index over millions of rows takes
+// minutes, and an interrupted one would start again at each attempt.
 const migrateTimeout = time.Hour
 
 func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
@@ -247,7 +246,7 @@ func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
 	defer cancel()
 	files, err := migrate.Files(h.DB.Dialect)
 	if err != nil {
-		return fmt.Errorf("migrations: %w", err)
+		return fmt.Errorf("read the migrations: %w", err)
 	}
 	applied, err := h.DB.Migrate(ctx, files)
 	if err != nil {
@@ -269,9 +268,9 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})
 		if err != nil {
-			return fmt.Errorf("embedded Redis: %w", err)
+			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
-		// Its clock lives as long as the server itself, not as the workers.
+		// Its clock runs until the process closes it, longer than the workers.
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		var clock errgroup.Group
 		clock.Go(func() error { return embedded.Run(ctx) })
@@ -288,7 +287,7 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 	c.Gate = h.gates[stateRole]
 	var err error
 	h.state, h.metrics = c, metrics
-	shared := c // those of requests; admissions to sales gather by themselves, and what watches goes alone
+	shared := c // for requests; sales batch admissions themselves, and monitoring uses no pipeline
 	shared.AutoPipeline = !slices.Contains(cfg.Without, "together")
 	if h.State, err = redisdb.OpenRedis(shared, metrics); err != nil {
 		return err
@@ -303,7 +302,7 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 		h.closers = append(h.closers, h.Cache.Close)
 	}
 	if cfg.RedisURL != "" {
-		// A connection of its own: what watches must not wait behind what it watches.
+		// Monitoring has its own connections, so that it never waits for those it monitors.
 		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
 			watch := c
 			watch.Gate = nil
@@ -323,15 +322,15 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 		}
 		if cfg.RedisURL != "" {
 			if err := redisdb.CheckACL(ctx, client, cfg.RedisPrefix); err != nil {
-				return fmt.Errorf("the %s Redis: %w", role, err)
+				return fmt.Errorf("check the ACL of the %s Redis: %w", role, err)
 			}
 		}
 	}
 	return nil
 }
 
-// start begins what is done in the background: the chores, and the workers if this
-// process has any. The first that fails ends the group.
+// start starts the local workers, and the shared ones if workers is set. The first failure
+// ends the group.
 func (h *Components) start(ctx context.Context, group *errgroup.Group, workers bool) {
 	begin := func(ctx context.Context, all map[string]func(context.Context) error) {
 		for name, run := range all {
@@ -347,12 +346,12 @@ func (h *Components) start(ctx context.Context, group *errgroup.Group, workers b
 	if workers {
 		begin(sqldb.Worker(ctx), h.sharedWorkers)
 	} else {
-		close(h.searchable) // another process rewrites
+		close(h.searchable) // another process rewrites them
 	}
 }
 
-// Run does the background work of a server without its HTTP side, until ctx ends or a part
-// of it fails. workers adds the work that one process does for all. Call it once.
+// Run runs the background work of a server without HTTP, until ctx ends or a worker fails.
+// workers adds the work that one process does for all. Call it once.
 func (h *Components) Run(ctx context.Context, workers bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	h.start(ctx, group, workers)
@@ -390,8 +389,7 @@ func (h *Components) AddRedisHook(hook redis.Hook) {
 	h.admissions.AddHook(hook)
 }
 
-// Close waits for loads that are under way and closes what Open opened, the
-// last first.
+// Close waits for running loads and closes everything that Open opened, in reverse order.
 func (h *Components) Close() error {
 	if h.Notifier != nil {
 		h.Notifier.Wait()
@@ -413,7 +411,7 @@ func (h *Components) Close() error {
 	return errors.Join(errs...)
 }
 
-// queues is what waits in the background, as the graph asks for it.
+// queues implements the queue statistics of the graph.
 type queues struct {
 	box   *outbox.Box
 	sales *flashsale.Service
@@ -421,16 +419,16 @@ type queues struct {
 	log   *slog.Logger
 }
 
-// QueueStats returns the figures of each partition of the sales, of the live feeds of
-// this process, and of each topic of the outbox.
+// QueueStats returns the statistics of each sale partition, of the live feeds of this
+// process and of each outbox topic. Without Redis, it omits the sales.
 func (q queues) QueueStats(ctx context.Context) ([]graph.QueueStats, error) {
 	topics, err := q.box.Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sales, err := q.sales.Stats(ctx)
-	if err != nil { // a Redis that is away does not hide what waits in the database
-		q.log.WarnContext(ctx, "the queues of sales cannot be seen", "err", err)
+	if err != nil {
+		q.log.WarnContext(ctx, "cannot read sale queues", "err", err)
 	}
 	list := make([]graph.QueueStats, 0, len(topics)+len(sales)+1)
 	for _, s := range sales {

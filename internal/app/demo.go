@@ -13,11 +13,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
-// demoBalance is what demo logins may spend at first, in minor units.
+// demoBalance is the initial balance of demo logins, in minor units.
 const demoBalance = 100_000
 
-// demoLogins are one account of each role, with phones of a country that does
-// not exist.
+// demoLogins returns one account of each role, with phones of a country that does not
+// exist.
 func demoLogins() []account.DemoAccount {
 	return []account.DemoAccount{
 		{Phone: "+99900000001", Nickname: "Demo admin", Role: account.Admin},
@@ -26,11 +26,10 @@ func demoLogins() []account.DemoAccount {
 	}
 }
 
-// settle gives the embedded installation its logins, and an empty one its demo
-// town, which the merchant owns, with people who talk about it. The logins share a password, a new one at every
-// start: what is printed here opens nothing elsewhere. A database that was
-// embedded once and is served with a real Redis now loses them.
-func (a *App) settle(ctx context.Context, components *Components) error {
+// prepareDemo creates the demo logins of an embedded installation, and the demo town of an
+// empty one. The logins share a password that changes at every start. With an embedded
+// database and a real Redis, it disables logins of an earlier start.
+func (a *App) prepareDemo(ctx context.Context, components *Components) error {
 	logins := demoLogins()
 	if !a.cfg.Embedded() {
 		if a.cfg.DatabaseURL != "" {
@@ -45,14 +44,14 @@ func (a *App) settle(ctx context.Context, components *Components) error {
 	a.demoPassword = strings.ToLower(rand.Text()[:10])
 	users, err := components.Accounts.EnsureDemoAccounts(ctx, a.demoPassword, logins...)
 	if err != nil {
-		return fmt.Errorf("demo logins: %w", err)
+		return fmt.Errorf("create demo logins: %w", err)
 	}
 	for i, u := range users {
 		if logins[i].Role == account.Admin {
 			continue
 		}
 		if err := components.Balances.Welcome(ctx, u.ID, demoBalance); err != nil {
-			return fmt.Errorf("demo balance: %w", err)
+			return fmt.Errorf("set the balance of demo logins: %w", err)
 		}
 	}
 	n, err := components.Shops.Count(ctx)
@@ -65,38 +64,38 @@ func (a *App) settle(ctx context.Context, components *Components) error {
 	return a.buildDemoTown(ctx, components, by(account.Merchant), by(account.Customer))
 }
 
-// buildDemoTown fills an empty installation. The merchant owns the shops, the customer
-// follows some of the people.
+// buildDemoTown fills an empty installation. The merchant owns the shops, and the customer
+// follows some of the users.
 func (a *App) buildDemoTown(ctx context.Context, components *Components, merchant, customer int64) error {
 	begin := time.Now()
 	services := components.SeedServices()
 	if !a.cfg.DemoPictures {
 		services.Pictures = nil
 	}
-	tally, err := demo.Load(ctx, services, merchant)
+	shops, err := town.Load(ctx, services, merchant)
 	if err != nil {
 		return err
 	}
-	sold, err := components.Vouchers.BulkInsert(ctx, demo.Vouchers(begin))
+	vouchers, err := components.Vouchers.BulkInsert(ctx, town.DemoVouchers(begin))
 	if err != nil {
-		return fmt.Errorf("vouchers of the demo town: %w", err)
+		return fmt.Errorf("insert demo vouchers: %w", err)
 	}
-	talk, err := demo.LoadActivity(ctx, services, customer, begin.In(components.zone))
+	activity, err := town.LoadActivity(ctx, services, customer, begin.In(components.zone))
 	if err != nil {
 		return err
 	}
-	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "people", talk.People, "notes", talk.Notes,
-		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "check_ins", talk.CheckIns, "visits", talk.Visits, "ms", time.Since(begin).Milliseconds())
+	a.log.InfoContext(ctx, "demo town built", "shops", shops.Added, "vouchers", vouchers.Added, "people", activity.People, "notes", activity.Notes,
+		"likes", activity.Likes, "follows", activity.Follows, "comments", activity.Comments, "check_ins", activity.CheckIns, "visits", activity.Visits, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 
-// shownLogins are the demo logins as people read them, or nothing.
-func (a *App) shownLogins() string {
+// loginsText returns the demo logins for the terminal, or "" without them.
+func (a *App) loginsText() string {
 	if a.demoPassword == "" {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\nLogins to try, until the next start:\n\n")
+	b.WriteString("\nDemo logins, valid until the next start:\n\n")
 	for _, l := range demoLogins() {
 		fmt.Fprintf(&b, "  %-10s  phone %s  password %s\n", strings.ToLower(string(l.Role)), l.Phone.E164(), a.demoPassword)
 	}

@@ -10,28 +10,26 @@ import (
 	"strings"
 )
 
-// A shownLogin is a login to try, as the sign-in page and the playground offer it.
-type shownLogin struct {
+// demoLogin is a demo login as the sign-in page and the playground get it.
+type demoLogin struct {
 	Role     string `json:"role"`
 	Phone    string `json:"phone"`
 	Password string `json:"password"`
 	Nickname string `json:"nickname"`
 }
 
-// serveLogins answers with the logins to try, the customer's first, so that the
-// sign-in page can offer them as buttons. They stand on the terminal as well, and
-// whoever may read them there is whom they are for: somebody at this machine. So
-// anybody else gets an empty list, as everybody does where there are none, on real
-// stores, and where others than this machine are listened to: who is meant to come
-// from elsewhere may come by anything that runs here. A request counts as one from
-// this machine if nothing speaks against it: see [fromThisMachine].
+// serveLogins serves the demo logins, the customer's first, which the sign-in page offers as
+// buttons. The terminal prints them too, so they are for users of this machine. Other
+// clients get an empty list, and so does every client if the server listens on other than
+// loopback addresses: a proxy on this machine could then forward requests of remote
+// clients. See [fromThisMachine].
 func (a *App) serveLogins(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
-		Logins []shownLogin `json:"logins"`
-	}{[]shownLogin{}}
+		Logins []demoLogin `json:"logins"`
+	}{[]demoLogin{}}
 	if a.demoPassword != "" && a.addr.Load().IP.IsLoopback() && fromThisMachine(r) {
 		for _, l := range slices.Backward(demoLogins()) {
-			answer.Logins = append(answer.Logins, shownLogin{string(l.Role), l.Phone.E164(), a.demoPassword, l.Nickname})
+			answer.Logins = append(answer.Logins, demoLogin{string(l.Role), l.Phone.E164(), a.demoPassword, l.Nickname})
 		}
 	}
 	h := w.Header()
@@ -39,18 +37,17 @@ func (a *App) serveLogins(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	_ = json.NewEncoder(w).Encode(answer) // who is gone needs no answer
+	_ = json.NewEncoder(w).Encode(answer) // the client may have disconnected
 }
 
-// fromThisMachine reports whether a request was sent by somebody at this machine,
-// and by a page of ours if by any. The connection must come from it, and not by way
-// of a proxy that runs here. The host must be this machine by name, or a page of
-// elsewhere whose name was made to lead here (DNS rebinding) would be of the
-// server's origin. And the browser must not say that another site's page asks.
+// fromThisMachine reports whether a request comes from a client on this machine, and from a
+// page of this server if from any. The connection must be local and not forwarded by a
+// proxy. The host must be a name of this machine, against DNS rebinding. Sec-Fetch-Site
+// must not name another site.
 //
-// A proxy with no settings but where to pass things on adds no header, and names this
-// machine as the host. It is told by HTTP/1.0, which nginx speaks unless it is new or
-// told otherwise and no browser does, and by the page that the browser is at.
+// A minimal proxy adds no header and names this machine as the host. Two signs reveal it:
+// HTTP/1.0, the default of older nginx versions and unused by browsers, and a Referer or
+// Origin of another host.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !r.ProtoAtLeast(1, 1) || forwarded(r.Header) || fromAnotherPage(r) {
@@ -73,8 +70,7 @@ func fromThisMachine(r *http.Request) bool {
 	}
 }
 
-// forwarded reports whether a proxy handed a request on, by the headers in which
-// proxies say so.
+// forwarded reports whether a request has headers that proxies add.
 func forwarded(h http.Header) bool {
 	for name := range h {
 		switch {
@@ -87,11 +83,10 @@ func forwarded(h http.Header) bool {
 	return false
 }
 
-// fromAnotherPage reports whether a request says that a page of another host than its
-// own sends it.
+// fromAnotherPage reports whether Referer or Origin names another host than the request.
 func fromAnotherPage(r *http.Request) bool {
 	for _, page := range slices.Concat(r.Header.Values("Referer"), r.Header.Values("Origin")) {
-		if at, err := url.Parse(page); err != nil || !strings.EqualFold(at.Host, r.Host) {
+		if u, err := url.Parse(page); err != nil || !strings.EqualFold(u.Host, r.Host) {
 			return true
 		}
 	}

@@ -158,7 +158,7 @@ func TestAServerThatListensToOthersOffersNoDemoLogins(t *testing.T) {
 			if got := len(offered(t, s, "")); got != want {
 				t.Errorf("%d logins, want %d", got, want)
 			}
-			if !strings.Contains(s.Out.String(), "Logins to try, until the next start:") {
+			if !strings.Contains(s.Out.String(), "Demo logins, valid until the next start:") {
 				t.Errorf("the terminal does not show them:\n%s", s.Out)
 			}
 		})

@@ -29,7 +29,7 @@ func (a *App) Handler() http.Handler { return a.server().Handler }
 
 // OpenWith ends the start: from now on handler answers.
 func (a *App) OpenWith(handler http.Handler) {
-	a.opened.Store(&handler)
+	a.handler.Store(&handler)
 	close(a.ready)
 }
 
@@ -53,5 +53,5 @@ func (h *Components) ChangedAfterForeign(ctx context.Context, caches bool) {
 // Whole is what answers the requests of an App that is ready, with all that stands around the
 // house, its metrics in reg and its log nowhere.
 func (a *App) Whole(reg prometheus.Registerer) http.Handler {
-	return a.tracing.HTTP(observe.HTTP(withWriteTimeout(*a.opened.Load()), reg, observe.RequestLog{Log: slog.New(slog.DiscardHandler)}))
+	return a.tracing.HTTP(observe.HTTP(withWriteTimeout(*a.handler.Load()), reg, observe.RequestLog{Log: slog.New(slog.DiscardHandler)}))
 }

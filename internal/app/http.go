@@ -34,22 +34,22 @@ import (
 
 const graphQLPath = "/graphql"
 
-// Limits of the HTTP server. Those of GraphQL requests are the door's.
+// Limits of the HTTP server. The GraphQL server has its own limits of requests.
 const (
 	headerTimeout = 5 * time.Second
-	bodyTimeout   = 10 * time.Second // the door gives uploads longer
+	bodyTimeout   = 10 * time.Second // the GraphQL server extends it for uploads
 	idleTimeout   = time.Minute
 	maxHeader     = 32 << 10
-	openTimeout   = 3 * time.Second  // what is no GET waits for the end of the start
-	answerTimeout = 25 * time.Second // the door sets its own when it writes
+	openTimeout   = 3 * time.Second  // for which other methods than GET wait for the start
+	answerTimeout = 25 * time.Second // the GraphQL server sets its own deadlines
 
 	metricsConns           = 100         // connections to --metrics-addr
-	metricsConnsPerAddress = 20          // of those
-	metricsStopTimeout     = time.Second // in which a scrape finishes when the server stops
+	metricsConnsPerAddress = 20          // of them, for each client address
+	metricsStopTimeout     = time.Second // for a running scrape at the stop
 )
 
-// server is the HTTP server: probes and metrics at once, the rest when the
-// house is open, for which what is no GET waits a moment.
+// server returns the HTTP server. It serves probes and metrics at once, and the rest after
+// the start. See waitReady.
 func (a *App) server() *http.Server {
 	mux := http.NewServeMux()
 	a.handleProbes(mux)
@@ -66,7 +66,7 @@ func (a *App) server() *http.Server {
 				return
 			}
 			w.Header().Set("Retry-After", "1")
-			say(w, http.StatusServiceUnavailable, "starting")
+			writeText(w, http.StatusServiceUnavailable, "starting")
 		})
 		mux.Handle("/", open)
 		all = routeGraphQL(open, mux)
@@ -75,7 +75,7 @@ func (a *App) server() *http.Server {
 	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(withWriteTimeout(all))), a.reg, requests)))
 }
 
-// metricsServer is the HTTP server of --metrics-addr: metrics and probes.
+// metricsServer returns the HTTP server of --metrics-addr: metrics and probes.
 func (a *App) metricsServer() *http.Server {
 	mux := http.NewServeMux()
 	a.handleProbes(mux)
@@ -83,7 +83,7 @@ func (a *App) metricsServer() *http.Server {
 	return a.httpServer(hardened(withWriteTimeout(mux)))
 }
 
-// httpServer returns a server with the limits that all listeners have.
+// httpServer returns a server with the limits of all listeners.
 func (a *App) httpServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -96,7 +96,7 @@ func (a *App) httpServer(handler http.Handler) *http.Server {
 }
 
 func (a *App) handleProbes(mux *http.ServeMux) {
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "alive") })
 	mux.HandleFunc("/readyz", a.readyz)
 }
 
@@ -104,10 +104,10 @@ func (a *App) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg})
 }
 
-// Headers of every answer. A handler that serves pages or pictures sets a policy of its
-// own. They are shared by all answers and must not be changed.
+// Headers of every response. Handlers of pages and pictures set their own policy. All
+// responses share these slices, so they must not be modified.
 //
-//nolint:gochecknoglobals // constants that Go cannot say
+//nolint:gochecknoglobals // constants
 var (
 	noSniff  = []string{"nosniff"}
 	noLoads  = []string{"default-src 'none'; frame-ancestors 'none'"}
@@ -123,9 +123,8 @@ func hardened(next http.Handler) http.Handler {
 	})
 }
 
-// watchForwarded warns of X-Forwarded-For and Forwarded from peers that are not trusted
-// proxies: behind a proxy that --trusted-proxies does not name, all clients share one
-// client's limits.
+// watchForwarded logs and counts X-Forwarded-For and Forwarded from untrusted peers. Behind
+// a proxy that --trusted-proxies does not name, all clients share the limits of one.
 func (a *App) watchForwarded(next http.Handler) http.Handler {
 	ignored := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded was ignored: their peer is not a trusted proxy.",
@@ -137,51 +136,51 @@ func (a *App) watchForwarded(next http.Handler) http.Handler {
 			ignored.Inc()
 			if warn.Allow() {
 				a.log.WarnContext(r.Context(), "forwarding header from an untrusted peer",
-					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For: until then all its clients share the limits of one")
+					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For; until then, all its clients share the limits of one")
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// routeGraphQL gives requests to the path of GraphQL to a handler and all others to another
-// one. A ServeMux would find the same, but looks for longer than much of what is asked takes.
-func routeGraphQL(to, others http.Handler) http.Handler {
+// routeGraphQL routes requests for the GraphQL path to graphQL and others to next. It is
+// faster than a ServeMux, whose lookup takes longer than many cached queries.
+func routeGraphQL(graphQL, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == graphQLPath && r.Method != http.MethodConnect {
 			r.Pattern = graphQLPath
-			to.ServeHTTP(w, r)
+			graphQL.ServeHTTP(w, r)
 			return
 		}
-		others.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
-// waitReady is what answers, and nil if the house is not open. A GET is told so at once:
-// a balancer gives it to another server. It cannot do so with anything else, which may be
-// done twice then; and as it prefers who is least busy, it would send nearly all of that to
-// a server that refuses at once. So that waits a moment.
+// waitReady returns the handler of the API, or nil before the end of the start. A GET gets
+// nil at once: a load balancer retries it on another server. Other methods wait up to
+// openTimeout, because balancers do not retry them. A least-connections balancer would
+// send most of them to a server that refuses at once.
 func (a *App) waitReady(r *http.Request) *http.Handler {
-	open := a.opened.Load()
+	open := a.handler.Load()
 	if open != nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return open
 	}
-	moment := time.NewTimer(openTimeout)
-	defer moment.Stop()
+	timeout := time.NewTimer(openTimeout)
+	defer timeout.Stop()
 	select {
 	case <-a.ready:
-	case <-a.ending:
-	case <-moment.C:
+	case <-a.stopping:
+	case <-timeout.C:
 	case <-r.Context().Done():
 	}
-	return a.opened.Load()
+	return a.handler.Load()
 }
 
-// bounded bounds the connections to the listener: a thousand from one client
-// that say nothing hold up nobody else.
+// bounded limits the connections of the listener, per client address and in total, so that
+// idle connections of one client do not block others.
 func (a *App) bounded(listener net.Listener) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_http_connections_refused_total", Help: "Connections that were closed at once: too many of one address, or in all.",
+		Name: "tandian_http_connections_refused_total", Help: "Connections closed at once: too many of one address or in total.",
 	})
 	a.reg.MustRegister(refused)
 	return connlimit.Listen(listener, connlimit.Config{
@@ -189,56 +188,54 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 	})
 }
 
-// connsPerSocket is how many connections of an address there may be for each of
-// the sockets and streams that it may have.
+// connsPerSocket is the number of connections per client address for each socket or event
+// stream that it may have.
 const connsPerSocket = 10
 
-// withWriteTimeout bounds the time to write an answer: a client that does not read
-// would keep its request, and the end of the server, waiting. A stream sets
-// deadlines of its own, one for each write.
+// withWriteTimeout bounds the time to write a response. Otherwise a client that does not
+// read would delay the stop of the server. Streams set a deadline for each write.
 func withWriteTimeout(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !setsOwnDeadline(r) {
-			// A connection that cannot have a deadline is not one of ours: a test's.
+			// It fails only for the recorders of tests.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// setsOwnDeadline reports whether nobody but the door writes the answer to a request, which sets a
-// deadline for each write. Others write without: who allows pages of other origins to ask,
-// who refuses to make a socket of a connection, and net/http to a client that waits to be
-// told to go on.
+// setsOwnDeadline reports whether only the GraphQL server writes the response: it sets a
+// deadline for each write. CORS preflights, refused WebSocket upgrades and the
+// 100 Continue of net/http are written without one.
 func setsOwnDeadline(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Path == graphQLPath && len(r.Header["Expect"]) == 0 && len(r.Header["Upgrade"]) == 0
 }
 
-func say(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readyz answers 200 when the server is migrated, connected, and warm or has tried to be
-// for long enough, and its database still answers. A Redis that went away later is named but keeps the instance
-// in: it serves from the rows, and so would all the others.
+// readyz answers 200 if the server is migrated, connected and open, and its database
+// answers. A Redis that is unavailable is named, but the instance stays ready: it reads
+// rows, and other instances would do the same.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	components := a.Components()
 	if components == nil {
-		say(w, http.StatusServiceUnavailable, "starting")
+		writeText(w, http.StatusServiceUnavailable, "starting")
 		return
 	}
-	if a.opened.Load() == nil {
-		say(w, http.StatusServiceUnavailable, "warming")
+	if a.handler.Load() == nil {
+		writeText(w, http.StatusServiceUnavailable, "warming")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	if err := components.DB.PingContext(ctx); err != nil {
-		a.log.WarnContext(ctx, "not ready: the database does not answer", "err", err)
-		say(w, http.StatusServiceUnavailable, "the database does not answer")
+		a.log.WarnContext(ctx, "not ready: database is unavailable", "err", err)
+		writeText(w, http.StatusServiceUnavailable, "the database does not answer")
 		return
 	}
 	text := "ready"
@@ -248,10 +245,10 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := components.Cache.Ping(ctx).Err(); err != nil {
 		text += ", without the cache Redis"
 	}
-	say(w, http.StatusOK, text)
+	writeText(w, http.StatusOK, text)
 }
 
-// api is what needs an open house: GraphQL, pictures and the pages.
+// api returns the handler of GraphQL, pictures, webhooks and pages.
 func (a *App) api(components *Components) (http.Handler, *gqlserver.Server, error) {
 	graphQL, err := a.graphQL(components)
 	if err != nil {
@@ -269,13 +266,13 @@ func (a *App) api(components *Components) (http.Handler, *gqlserver.Server, erro
 	return routeGraphQL(graphQL, mux), graphQL, nil
 }
 
-// linkTimeout bounds the look-up of what a link names: the page is worth more than
-// its status.
+// linkTimeout bounds the lookup of the object of a link. A fast page matters more than its
+// status.
 const linkTimeout = 500 * time.Millisecond
 
-// linked returns a function that finds what the app's pages are about. What takes
-// too long or fails is taken to exist, and so is every order: a request for a page
-// carries no token, and nobody else may learn which orders exist.
+// linked returns a function that reports whether the object of an app page exists. It
+// reports true if the lookup fails or takes too long. It reports true for every order:
+// page requests carry no token, and other users must not learn which orders exist.
 func (a *App) linked(components *Components, gate *gqlserver.Server) web.Exists {
 	return func(r *http.Request, types []string, id string) bool {
 		named, err := scalar.ParseID(id)
@@ -299,10 +296,10 @@ func (a *App) linked(components *Components, gate *gqlserver.Server) web.Exists 
 	}
 }
 
-// publicAge is how long any cache may keep an answer that is the same for all.
+// publicAge is the max-age of responses that are the same for all clients.
 const publicAge = time.Minute
 
-// graphQL is the door to the schema.
+// graphQL returns the GraphQL server.
 func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	limits, err := a.cfg.ServerLimits()
 	if err != nil {
@@ -314,11 +311,13 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		NextEvent: broadcast.NextValue,
 		Disabled:  slices.Contains(a.cfg.Without, "plans"), Bypass: observe.IsTraced, OnRootField: observed.RootField,
-		OnError: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
+		OnError: func(ctx context.Context, err error) {
+			a.log.DebugContext(ctx, "query is executed without a plan", "err", err)
+		},
 	})
 	d, err := gqlserver.New(planned, gqlserver.Config{
 		Limits: limits, TrustedProxies: a.proxies, AllowedOrigins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
-		Authenticate:     admit(components),
+		Authenticate:     authenticate(components),
 		CacheableFields:  map[string]time.Duration{"shopTypes": publicAge},
 		TrustedDocuments: a.site.Documents(),
 		OncePerRequest:   []string{"sendLoginCode", "login", "setPassword"},
@@ -331,7 +330,7 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 		Registerer:  a.reg, Log: a.log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the door: %w", err)
+		return nil, fmt.Errorf("create the GraphQL server: %w", err)
 	}
 	d.Use(observed)
 	d.Use(freshMutations{})
@@ -342,17 +341,17 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	return d, nil
 }
 
-// freshMutations lets what a mutation reads see every write that returned before
-// it, on whatever instance.
+// freshMutations is a gqlgen extension. Mutations read every write that returned before
+// them, on any instance.
 type freshMutations struct{}
 
 // ExtensionName names the extension in gqlgen's errors.
 func (freshMutations) ExtensionName() string { return "FreshMutations" }
 
-// Validate has nothing to object to in any schema.
+// Validate accepts every schema.
 func (freshMutations) Validate(graphql.ExecutableSchema) error { return nil }
 
-// InterceptOperation passes over what this process holds itself.
+// InterceptOperation makes mutations skip the local cache.
 func (freshMutations) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
 		ctx = cache.SkipLocal(ctx)
@@ -360,22 +359,22 @@ func (freshMutations) InterceptOperation(ctx context.Context, next graphql.Opera
 	return next(ctx)
 }
 
-// admit finds out who asks.
-func admit(components *Components) func(context.Context, gqlserver.Credentials) gqlserver.AuthResult {
+// authenticate returns the function that authenticates GraphQL requests.
+func authenticate(components *Components) func(context.Context, gqlserver.Credentials) gqlserver.AuthResult {
 	return func(ctx context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
 		var viewer account.Viewer
 		if c.Token != "" {
 			viewer = components.Accounts.Authenticate(ctx, c.Token)
 		}
-		admission := gqlserver.AuthResult{
+		result := gqlserver.AuthResult{
 			Session:     viewer.Session(),
 			Unavailable: viewer.Unknown(),
 			BadToken:    c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
 			WithContext: func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, c.Network) },
 		}
 		if viewer.ID != 0 {
-			admission.User = strconv.FormatInt(viewer.ID, 10)
+			result.User = strconv.FormatInt(viewer.ID, 10)
 		}
-		return admission
+		return result
 	}
 }

@@ -102,12 +102,12 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 	stack.Config.RedisURL = ""
 	first := stack.Start(t)
 	_, errs, code := stack.Command(t, "seed", "--shops", "1")
-	if code != 1 || !strings.Contains(errs, "other processes use this database") {
+	if code != 1 || !strings.Contains(errs, "database is in use by other processes") {
 		t.Errorf("a second process: %d, %s", code, errs)
 	}
 	shared := *stack
 	shared.Config.RedisURL = testkit.Redis(t)
-	if _, errs, code = shared.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "a process with an embedded Redis") {
+	if _, errs, code = shared.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "database is in use by a process with an embedded Redis") {
 		t.Errorf("a second process with a Redis: %d, %s", code, errs)
 	}
 	if err := first.Stop(); err != nil {
@@ -115,7 +115,7 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 	}
 	stack.Seed(t, "--shops", "1")
 	shared.Start(t)
-	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "other processes use this database") {
+	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "database is in use by other processes") {
 		t.Errorf("beside a server with a Redis: %d, %s", code, errs)
 	}
 }

@@ -17,20 +17,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/pubsub"
 )
 
-// What processes tell each other for the sake of those who are connected to them. That
-// there are new notes goes by pub/sub, which is fast and may lose it: the log of notes
-// says what was lost. Who follows others than before, and whose session ended, stands in
-// no log that a process reads; so it goes by the bus, which is heard whole.
+// Messages between processes for their connected clients. New notes are announced by
+// pub/sub, which is fast and may lose messages: the feed log contains the missed notes.
+// Changed follows and ended sessions are in no such log, so they use the bus, which
+// reports gaps.
 
 // Topics of the bus. A message is a list of ids in JSON.
 const (
-	followsTopic  = "follows"  // of users who follow others than before
-	sessionsTopic = "sessions" // of sessions that ended
-	idsEach       = 200        // in a message
+	followsTopic  = "follows"  // ids of users whose follows changed
+	sessionsTopic = "sessions" // ended sessions
+	maxIDs        = 200        // of a message
 )
 
-// feedHints are what processes tell each other of new notes. With an embedded Redis there
-// is one process.
+// feedHints returns the channel that announces new notes. With an embedded Redis there is
+// one process.
 func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *pubsub.Channel {
 	var rdb redis.UniversalClient
 	if cfg.RedisURL != "" {
@@ -40,12 +40,12 @@ func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, lo
 		func(hint []byte) { h.Feed.ReceiveHint(hint) }, func() { h.Feed.CheckLog() })
 }
 
-// hearLive has this process hear the topics.
-func (h *Components) hearLive() {
+// subscribeLive subscribes this process to the topics.
+func (h *Components) subscribeLive() {
 	h.bus.Subscribe(followsTopic, func(_ context.Context, bodies [][]byte) {
 		for _, body := range bodies {
 			var followers []int64
-			if json.Unmarshal(body, &followers) != nil { // of another version
+			if json.Unmarshal(body, &followers) != nil { // of another release
 				h.Feed.MarkFollowsStale()
 			}
 			h.Feed.RefreshFollows(followers...)
@@ -54,39 +54,38 @@ func (h *Components) hearLive() {
 	h.bus.Subscribe(sessionsTopic, func(_ context.Context, bodies [][]byte) {
 		for _, body := range bodies {
 			var ended []string
-			if json.Unmarshal(body, &ended) == nil { // else those sessions are looked at within a minute
+			if json.Unmarshal(body, &ended) == nil { // otherwise those sessions are rechecked within a minute
 				h.recheck(ended...)
 			}
 		}
 	})
-	h.bus.AddObserver(followsFollower{h})
+	h.bus.AddObserver(followsObserver{h})
 }
 
-// followsFollower has live feeds look at whom their viewers follow when messages of that
-// may be missing.
-type followsFollower struct{ h *Components }
+// followsObserver rereads the follows of live feeds after a gap of the bus.
+type followsObserver struct{ h *Components }
 
-// Reset tells of a gap.
-func (f followsFollower) Reset(context.Context, eventbus.Gap) { f.h.Feed.MarkFollowsStale() }
+// Reset handles a gap.
+func (f followsObserver) Reset(context.Context, eventbus.Gap) { f.h.Feed.MarkFollowsStale() }
 
-// Synced says nothing here.
-func (f followsFollower) Synced(time.Time) {}
+// Synced does nothing.
+func (f followsObserver) Synced(time.Time) {}
 
-// tellFollows tells the live feeds of all processes that users follow others than before.
-func (h *Components) tellFollows(ctx context.Context, followers ...int64) error {
+// publishFollows makes the live feeds of all processes reread the follows of users.
+func (h *Components) publishFollows(ctx context.Context, followers ...int64) error {
 	h.Feed.RefreshFollows(followers...)
-	return tellIDs(ctx, h.bus, followsTopic, followers)
+	return publishIDs(ctx, h.bus, followsTopic, followers)
 }
 
-// tellEnded has all processes look at once whether sessions still are.
-func (h *Components) tellEnded(ctx context.Context, sessions ...string) error {
+// publishEnded makes all processes recheck connections of ended sessions at once.
+func (h *Components) publishEnded(ctx context.Context, sessions ...string) error {
 	h.recheck(sessions...)
-	return tellIDs(ctx, h.bus, sessionsTopic, sessions)
+	return publishIDs(ctx, h.bus, sessionsTopic, sessions)
 }
 
 const (
 	pollEvery    = 500 * time.Millisecond // between two polls
-	endedOverlap = 10 * time.Second       // that two polls share: clocks differ, and commits take time
+	endedOverlap = 10 * time.Second       // of two polls: clocks differ, and commits take time
 )
 
 // pollWithoutBus polls Postgres while a Redis is not used, until ctx ends. Without the
@@ -119,19 +118,19 @@ func (h *Components) endedLately(ctx context.Context) ([]string, error) {
 	return h.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
 }
 
-// recheck has the door look whether sessions still are, if there is one.
+// recheck rechecks the connections of sessions, if there is a GraphQL server.
 func (h *Components) recheck(sessions ...string) {
-	if look := h.sessionsEnded.Load(); look != nil {
-		(*look)(sessions...)
+	if recheck := h.sessionsEnded.Load(); recheck != nil {
+		(*recheck)(sessions...)
 	}
 }
 
-func tellIDs[ID int64 | string](ctx context.Context, bus eventbus.Bus, topic string, ids []ID) error {
+func publishIDs[ID int64 | string](ctx context.Context, bus eventbus.Bus, topic string, ids []ID) error {
 	var messages []eventbus.Message
-	for some := range slices.Chunk(ids, idsEach) {
-		body, err := json.Marshal(some)
+	for chunk := range slices.Chunk(ids, maxIDs) {
+		body, err := json.Marshal(chunk)
 		if err != nil {
-			return fmt.Errorf("write down %d ids: %w", len(some), err)
+			return fmt.Errorf("encode %d ids: %w", len(chunk), err)
 		}
 		messages = append(messages, eventbus.Message{Topic: topic, Body: body})
 	}

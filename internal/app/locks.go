@@ -16,26 +16,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
-// openExclusive opens the locks for work of one process at a time: jobs, the comparison of
-// sales, the log reader, the claim on the database. They are in Postgres, or in this process
-// with SQLite. Each work has its own bound, so a lock has none.
+// openExclusive opens the locks for work of one process at a time: jobs, scans of sales, the
+// log reader, the database claim. They are in Postgres, or in this process with SQLite. The
+// work has its own time limits, so the locks have none.
 func (h *Components) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
-	o, place := lock.Options{MaxHold: -1, Log: log}, "postgres"
+	o, store := lock.Options{MaxHold: -1, Log: log}, "postgres"
 	if h.DB.Dialect == dialect.Postgres {
 		h.exclusive, err = dblock.NewPostgres(h.DB.DB, o)
 	} else {
-		place = "process"
+		store = "process"
 		h.exclusive, err = dblock.NewLocal(o)
 	}
 	if err != nil {
-		return fmt.Errorf("locks in the database: %w", err)
+		return fmt.Errorf("open database locks: %w", err)
 	}
 	h.closeLocks(h.exclusive)
-	reg.MustRegister(lockMetrics{h.exclusive, place})
+	reg.MustRegister(lockMetrics{h.exclusive, store})
 	return nil
 }
 
-// openLocks opens the redsync locks of orders, on the state Redis or on nodes of their own.
+// openLocks opens the redsync locks of orders, on the state Redis or on their own nodes.
 func (h *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
 	nodes := []redis.UniversalClient{h.State}
 	if len(cfg.RedisLockURLs) > 0 {
@@ -53,14 +53,14 @@ func (h *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, lo
 	}
 	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
 	if err != nil {
-		return nil, fmt.Errorf("open locks: %w", err)
+		return nil, fmt.Errorf("open order locks: %w", err)
 	}
 	h.closeLocks(locks)
 	reg.MustRegister(lockMetrics{locks, "redis"})
 	return locks, nil
 }
 
-// closeLocks closes locks with the other parts.
+// closeLocks registers locks for Close.
 func (h *Components) closeLocks(locks *lock.Locker) {
 	h.closers = append(h.closers, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -69,7 +69,7 @@ func (h *Components) closeLocks(locks *lock.Locker) {
 	})
 }
 
-// lockMetrics exports the counters of a locker. The label store names its place.
+// lockMetrics exports the counters of a locker, with the label store.
 type lockMetrics struct {
 	locks *lock.Locker
 	store string
@@ -87,9 +87,9 @@ func (m lockMetrics) counts() []lockCount {
 	return []lockCount{
 		count("acquired", "Locks taken.", func(s lock.Stats) int64 { return s.Acquired }),
 		count("waited", "Callers that waited for a lock.", func(s lock.Stats) int64 { return s.Waited }),
-		count("failed", "Calls for a lock that its store did not answer, or answered with an error.", func(s lock.Stats) int64 { return s.Failed }),
-		count("lost", "Locks that ended before their release.", func(s lock.Stats) int64 { return s.Lost }),
-		count("max_hold", "Locks that reached their longest time.", func(s lock.Stats) int64 { return s.MaxHold }),
+		count("failed", "Lock calls that failed or got no answer from the store.", func(s lock.Stats) int64 { return s.Failed }),
+		count("lost", "Locks lost before their release.", func(s lock.Stats) int64 { return s.Lost }),
+		count("max_hold", "Locks that reached their maximum hold time.", func(s lock.Stats) int64 { return s.MaxHold }),
 	}
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/media"
 )
 
-// openMedia opens the blob store, waits for it, and builds the room of pictures.
+// openMedia opens the blob store, waits for it, and builds the picture service.
 func (h *Components) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
-	place, err := cfg.Media()
+	storeURL, err := cfg.Media()
 	if err != nil {
-		return nil, fmt.Errorf("where pictures are kept: %w", err)
+		return nil, fmt.Errorf("resolve the picture store: %w", err)
 	}
-	blobs, err := awaitBlobs(ctx, place, log)
+	blobs, err := awaitBlobs(ctx, storeURL, log)
 	if err != nil {
-		return nil, fmt.Errorf("pictures: %w", err)
+		return nil, fmt.Errorf("open the picture store: %w", err)
 	}
 	s := media.New(client, h.outbox, media.Config{Blobs: blobs, PerHour: cfg.UploadsPerUser, Registerer: reg, Log: log})
 	s.OnDelete(media.OfNote, func(ctx context.Context, id int64, path string) error { return h.Notes.DropImage(ctx, id, path) })
@@ -33,12 +33,12 @@ func (h *Components) openMedia(ctx context.Context, cfg *config.Config, client *
 	return s, nil
 }
 
-const blobPause = time.Second // between two tries to open a bucket
+const blobPause = time.Second // between two attempts to open a bucket
 
 // awaitBlobs opens the blob store as soon as it answers.
-func awaitBlobs(ctx context.Context, place string, log *slog.Logger) (blob.Store, error) {
+func awaitBlobs(ctx context.Context, storeURL string, log *slog.Logger) (blob.Store, error) {
 	for {
-		blobs, err := blob.Open(ctx, place)
+		blobs, err := blob.Open(ctx, storeURL)
 		if err == nil || !errors.Is(err, blob.ErrUnavailable) {
 			return blobs, err
 		}
@@ -49,9 +49,10 @@ func awaitBlobs(ctx context.Context, place string, log *slog.Logger) (blob.Store
 	}
 }
 
-// noteOfPictures says at the start what an operator of several instances should know.
-func (a *App) noteOfPictures() {
+// logPictureStore logs that pictures are stored on this machine, which other instances
+// cannot read.
+func (a *App) logPictureStore() {
 	if a.cfg.MediaURL == "" && a.cfg.DatabaseURL != "" && a.cfg.RedisURL != "" {
-		a.log.Info("pictures are kept in the folder media of --data-dir: several instances need one folder for all, or a bucket, by --media-url")
+		a.log.Info("pictures are stored in --data-dir", "hint", "several instances need a shared folder or a bucket: set --media-url")
 	}
 }

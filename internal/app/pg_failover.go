@@ -20,71 +20,71 @@ import (
 )
 
 const (
-	promotedEvery   = 250 * time.Millisecond // between two looks
-	promotedTimeout = 2 * time.Second        // of one
-	scanPrefix      = "reconcile."           // of the jobs that are scans, in the settings
-	promotedRepair  = 30 * time.Second       // of making up for what is missing
+	failoverEvery   = 250 * time.Millisecond // between two checks
+	failoverTimeout = 2 * time.Second        // of one statement of a check
+	scanPrefix      = "reconcile."           // of the jobs of scans, in the settings
+	failoverRepair  = 30 * time.Second       // for invalidating and making scans due
 )
 
-// failoverMonitor finds out when the database is another one than before: a standby was
-// promoted, or a backup restored to a moment. Commits that were acknowledged may be
-// missing then, while Redis and this process know of them.
+// failoverMonitor detects another timeline of the database: a standby was promoted, or a
+// backup restored to a point in time. Acknowledged commits may then be missing, while Redis
+// and this process still have their effects.
 //
-// A mark in the state Redis says for which timeline all this was made up for, so that a
-// process knows that starts when all others have ended.
+// A key in the state Redis records the timeline up to which Redis is repaired. It lets a
+// process detect a promotion that happened while no process ran.
 type failoverMonitor struct {
 	h   *Components
 	db  *ent.Client
 	key string
 	log *slog.Logger
 
-	known      string // the timeline that this process saw last
-	seen       prometheus.Counter
-	errors     prometheus.Counter
-	complaints clock.Throttle
-	scans      sync.WaitGroup
+	known    string // last timeline that this process saw
+	seen     prometheus.Counter
+	errors   prometheus.Counter
+	warnings clock.Throttle
+	scans    sync.WaitGroup
 }
 
-func newPromotions(h *Components, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *failoverMonitor {
+func newFailoverMonitor(h *Components, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *failoverMonitor {
 	p := &failoverMonitor{
 		h: h, db: db, key: h.prefix + ":timeline", log: log,
 		seen: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotions_total",
-			Help: "Times that this process found the database on another timeline than before: a standby was promoted, or a backup restored.",
+			Help: "New database timelines seen by this process: promotions of a standby and restored backups.",
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotion_errors_total",
-			Help: "Failures to make up for what a promoted database may lack. They are tried again.",
+			Help: "Failed repairs after a database promotion; they are retried.",
 		}),
 	}
 	reg.MustRegister(p.seen, p.errors)
 	return p
 }
 
-// run looks until ctx ends.
+// run checks the timeline until ctx ends.
 func (p *failoverMonitor) run(ctx context.Context) error {
 	defer p.scans.Wait()
 	for ctx.Err() == nil {
-		err := p.look(ctx)
+		err := p.check(ctx)
 		if state := sqldb.SQLState(err); strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A") {
-			p.log.InfoContext(ctx, "nobody watches whether a standby of the database was promoted: it does not tell its timeline", "why", err)
+			p.log.InfoContext(ctx, "database failover detection is unavailable", "why", err)
 			<-ctx.Done()
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
 			p.errors.Inc()
-			if p.complaints.Allow() {
-				p.log.WarnContext(ctx, "what a promoted database may lack cannot be made up for; it is tried again", "err", err)
+			if p.warnings.Allow() {
+				p.log.WarnContext(ctx, "cannot repair after a database promotion", "err", err)
 			}
 		}
-		_ = clock.Sleep(ctx, promotedEvery) // the loop sees that ctx ended
+		_ = clock.Sleep(ctx, failoverEvery) // the loop checks ctx
 	}
 	return nil
 }
 
-// look compares the timeline with what this process, and the mark, say. A database that
-// does not answer is no failure of this: others tell of it.
-func (p *failoverMonitor) look(ctx context.Context) error {
+// check compares the timeline with the last one of this process and with the mark in Redis.
+// It ignores a database that does not answer, which other parts report.
+func (p *failoverMonitor) check(ctx context.Context) error {
 	now, err := p.timeline(ctx)
 	switch {
 	case sqldb.Unavailable(err), errors.Is(err, context.DeadlineExceeded):
@@ -98,18 +98,19 @@ func (p *failoverMonitor) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Without a mark this is the first process, or a Redis that forgot: its own watch sees to that.
-	mine, everybodys := p.known != "", mark != "" && mark != now
-	if mine || everybodys {
-		if err := p.doubt(ctx, now, everybodys); err != nil {
+	// Without a mark, this is the first process, or Redis lost data: its failover detector
+	// handles that.
+	local, shared := p.known != "", mark != "" && mark != now
+	if local || shared {
+		if err := p.repair(ctx, now, shared); err != nil {
 			return err
 		}
 	}
 	if mark != now {
-		ctx, cancel := context.WithTimeout(ctx, promotedTimeout)
+		ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 		defer cancel()
 		if err := p.h.State.Set(ctx, p.key, now, 0).Err(); err != nil {
-			return fmt.Errorf("mark for which timeline of the database Redis was mended: %w", err)
+			return fmt.Errorf("store the repaired timeline of the database: %w", err)
 		}
 	}
 	p.known = now
@@ -117,39 +118,40 @@ func (p *failoverMonitor) look(ctx context.Context) error {
 }
 
 func (p *failoverMonitor) timeline(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, promotedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
 	return p.h.DB.Timeline(ctx)
 }
 
-// mark is for which timeline Redis was mended, "" if it does not say.
+// mark returns the timeline up to which Redis is repaired, or "".
 func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, promotedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
 	mark, err := p.h.State.Get(ctx, p.key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read for which timeline of the database Redis was mended: %w", err)
+		return "", fmt.Errorf("read the repaired timeline of the database: %w", err)
 	}
 	return mark, nil
 }
 
-// doubt has nothing be believed of what was known of the former database. What is known
-// by this process is its own affair; what is in Redis, and the numbers, are everybody's,
-// and first made up for by whoever comes first. All of it may be repeated.
-func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool) error {
-	p.log.WarnContext(ctx, "the database has another history than before: commits may be missing, and what is known of them is compared", "timeline", now, "before", p.known)
+// repair drops the state of the former timeline. Each process drops its local state. With
+// shared, it also repairs Redis and the numbers, which the first process does for all. It
+// may be repeated.
+func (p *failoverMonitor) repair(ctx context.Context, now string, shared bool) error {
+	p.log.WarnContext(ctx, "database timeline changed", "timeline", now, "before", p.known,
+		"hint", "acknowledged commits may be missing; scans compare derived data")
 	p.h.Feed.MarkSuspect()
 	p.h.sales.MarkSuspect()
-	if everybodys {
-		repairing, cancel := context.WithTimeout(ctx, promotedRepair)
+	if shared {
+		repairing, cancel := context.WithTimeout(ctx, failoverRepair)
 		defer cancel()
 		if err := p.h.numbers.Skip(repairing); err != nil {
 			return err
 		}
-		if err := p.h.forgetAll(repairing, true, true); err != nil {
+		if err := p.h.invalidateAll(repairing, true, true); err != nil {
 			return err
 		}
-		// Sets and lists in Redis have no epoch: they are compared, all of them.
+		// Sets and lists in Redis have no epoch, so scans compare all of them.
 		_, err := p.db.Setting.Delete().Where(func(s *entsql.Selector) {
 			s.Where(entsql.HasPrefix(s.C(setting.FieldID), scanPrefix))
 		}).Exec(repairing)
@@ -157,7 +159,7 @@ func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool
 			return fmt.Errorf("make all scans due: %w", err)
 		}
 	}
-	p.scans.Go(func() { p.h.schedule.RunDue(ctx, p.h.scans.Jobs()...) }) // those that are due, each in one process
+	p.scans.Go(func() { p.h.schedule.RunDue(ctx, p.h.scans.Jobs()...) }) // each due scan runs in one process
 	p.seen.Inc()
 	return nil
 }

@@ -391,10 +391,10 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
 		for _, line := range s.Log.Lines(t) { // a client's mistakes are left to gqlgen too
 			err, _ := line["err"].(string)
-			if line["msg"] == "a query is left to gqlgen" {
+			if line["msg"] == "query is executed without a plan" {
 				left[err]++
 			}
-			if line["msg"] == "a query is left to gqlgen" && (strings.HasPrefix(err, "panic") || strings.Contains(err, "a loader") || strings.Contains(err, "a value that must not be null") || strings.Contains(err, "a directive")) {
+			if line["msg"] == "query is executed without a plan" && (strings.HasPrefix(err, "panic") || strings.Contains(err, "a loader") || strings.Contains(err, "a value that must not be null") || strings.Contains(err, "a directive")) {
 				t.Errorf("server %s: a plan failed: %s", name, err)
 			}
 		}

@@ -26,34 +26,33 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// How the rooms of vouchers, sales and orders know each other: each says what it
-// needs of the others, and what stands here hands it on. Ids, times and plain
-// structs cross.
+// Adapters between vouchers, flash sales and orders. Each package declares the interfaces
+// that it needs. Ids, times and plain structs cross them.
 
-// openSales builds the rooms of what is sold.
+// openSales builds the services of vouchers, balances, orders and flash sales.
 func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
 	numbers, err := sequence.New(h.DB.DB, sequence.Options{Dialect: h.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
 	if err != nil {
-		return fmt.Errorf("numbers of orders: %w", err)
+		return fmt.Errorf("open the order numbers: %w", err)
 	}
 	h.numbers = numbers
 	h.closers = append(h.closers, func() error { numbers.Wait(); return nil })
-	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // they close at the end of all contexts
+	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // locks close after the end of all contexts
 	if err != nil {
 		return err
 	}
 	h.Notifier = notify.New(h.bus, notify.Options{Registerer: reg, Log: log})
 	h.localWorkers["live hints"] = h.Notifier.Run
 
-	joint := &saleAdapter{}
+	adapter := &saleAdapter{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
-		Sales: joint, Shops: h.Shops,
+		Sales: adapter, Shops: h.Shops,
 		Changed: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Notifier: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
-		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
+		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: adapter, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
 		Notify: h.Notifier.Notify, StockKey: voucher.StockKey,
 	})
@@ -64,9 +63,9 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 		Dial: h.dialSales,
 	})
 	if err != nil {
-		return fmt.Errorf("flash sales: %w", err)
+		return fmt.Errorf("open flash sales: %w", err)
 	}
-	joint.Service = sales
+	adapter.Service = sales
 	h.sales = sales
 	h.localWorkers["sale certificates"] = sales.Certify
 	h.localWorkers["queued orders"] = sales.WatchPending
@@ -78,22 +77,22 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	return nil
 }
 
-// patientWait is how long an order waits for its commit if the Redis that has it ends
-// with this process: nobody would know of what was told QUEUED.
-const patientWait = 2 * time.Second
+// embeddedOrderWait is the minimum wait for the commit of an order on an embedded Redis. A
+// QUEUED order would be lost with the process.
+const embeddedOrderWait = 2 * time.Second
 
-// orderWait is how long orderVoucher waits, negative for not at all.
+// orderWait returns how long orderVoucher waits; -1 is not at all.
 func orderWait(cfg *config.Config) time.Duration {
 	switch {
 	case cfg.OrderWait == 0:
 		return -1
 	case cfg.RedisURL == "":
-		return max(cfg.OrderWait, patientWait)
+		return max(cfg.OrderWait, embeddedOrderWait)
 	}
 	return cfg.OrderWait
 }
 
-// paymentProvider returns nil where no payments are set up.
+// paymentProvider returns the provider, or nil if payments are not set up.
 func paymentProvider(cfg *config.Config) order.Provider {
 	switch {
 	case cfg.FakesPayments():
@@ -104,20 +103,20 @@ func paymentProvider(cfg *config.Config) order.Provider {
 	return nil
 }
 
-// salePatience is how long an order waits for a connection.
-const salePatience = 2 * time.Second
+// salePoolTimeout is how long an admission waits for a connection.
+const salePoolTimeout = 2 * time.Second
 
-// dialSales opens the client by which orders are admitted.
+// dialSales opens the Redis client for admissions.
 func (h *Components) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	c := h.state
 	c.Role, c.Retries, c.OnConnect, c.MinIdle = "sale", 1, certify, 0
-	c.PoolTimeout = salePatience // a burst waits its turn; the way past Redis is for a Redis that is away
+	c.PoolTimeout = salePoolTimeout // a burst waits; the database path is for an unavailable Redis
 	client, err := redisdb.OpenRedis(c, h.metrics)
 	h.admissions = client
 	return client, err
 }
 
-// partitions is how many partitions a first start chooses.
+// partitions returns the number of sale partitions that a first start sets.
 func (h *Components) partitions(cfg *config.Config) int {
 	if cfg.RedisURL == "" {
 		return flashsale.PartitionsEmbedded
@@ -128,13 +127,13 @@ func (h *Components) partitions(cfg *config.Config) int {
 	return flashsale.PartitionsServer
 }
 
-// saleAdapter is the flash sales as vouchers and orders need them. It is built before
-// them, and they before the sales.
+// saleAdapter adapts flash sales to vouchers and orders. Its Service is set after all
+// three are built.
 type saleAdapter struct{ *flashsale.Service }
 
-// Entries returns the orders that wait for their commit.
-func (j *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
-	entries, err := j.Service.Entries(ctx, numbers)
+// Entries returns queued orders, which wait for their commit.
+func (s *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
+	entries, err := s.Service.Entries(ctx, numbers)
 	found := make(map[int64]*order.Order, len(entries))
 	for n, e := range entries {
 		found[n] = &order.Order{
@@ -145,27 +144,27 @@ func (j *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*
 	return found, err
 }
 
-// orderAdapter is the orders as flash sales need them.
+// orderAdapter adapts orders to flash sales.
 type orderAdapter struct{ *order.Service }
 
-// AfterCommit does what must happen after the commit of decided orders.
-func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
+// AfterCommit completes decided orders after their commit.
+func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, jobs []outbox.JobRef) {
 	changed := make([]order.StoredOrder, len(decided))
 	for i, d := range decided {
 		changed[i] = order.StoredOrder{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
 	}
-	a.Service.AfterCommit(ctx, changed, tickets)
+	a.Service.AfterCommit(ctx, changed, jobs)
 }
 
-// voucherAdapter are the vouchers as orders need them.
+// voucherAdapter adapts vouchers to orders.
 type voucherAdapter struct {
 	*voucher.Service
 	shops *shop.Service
 }
 
-// VoucherByID returns what an order needs to know of a voucher. Of one that is in a sale
-// which is not over, what this process holds will do: shop, price and place of the sale
-// never change, and whether it is on sale the sale is asked itself.
+// VoucherByID returns a voucher for an order. During its sale, a locally cached value is
+// enough: shop, price and partition of a sale never change, and the sale itself checks
+// its state.
 func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
 	found, err := v.ByID(cache.AllowLocal(ctx), id)
 	if err != nil || found.Sale == nil || found.Sale.EndsAt.Before(time.Now()) {
@@ -174,7 +173,7 @@ func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Vouch
 	if err != nil {
 		return nil, err
 	}
-	// The cached owner may be slightly old; that is enough here.
+	// A slightly old owner is enough here.
 	owner, _, err := v.shops.OwnerOf(cache.AllowLocal(ctx), found.ShopID)
 	if err != nil {
 		return nil, err
@@ -186,7 +185,7 @@ func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Vouch
 	return out, nil
 }
 
-// stocksOf are the names by which sales are watched.
+// stocksOf returns the notification keys of the stock of vouchers.
 func stocksOf(vouchers []int64) []string {
 	keys := make([]string, len(vouchers))
 	for i, id := range vouchers {

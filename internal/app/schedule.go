@@ -12,14 +12,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
-// outboxSweepEvery is how often jobs of the outbox that were done long ago are deleted.
+// outboxSweepEvery is the interval of deleting old finished jobs of the outbox.
 const outboxSweepEvery = 10 * time.Second
 
-// openSchedule gathers what is due every so often, once for all processes. A noun adds its
-// jobs here, by one line. ARCHITECTURE.md has a table of them.
+// openSchedule registers the periodic jobs, each of which one process runs for all. A
+// service adds its jobs here by one line. ARCHITECTURE.md has a table of them.
 func (h *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Locks: h.exclusive, Registerer: reg, Log: log})
-	// What is short does not wait for scans, some of which take hours.
+	// Short jobs do not wait for scans, some of which take hours.
 	var short []schedule.Job
 	short = append(short, h.Accounts.Jobs()...)
 	short = append(short, h.Visits.Jobs()...)
@@ -32,22 +32,21 @@ func (h *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer,
 	short = append(short, h.warmer.jobs()...)
 	h.schedule.Add(short...)
 	h.schedule.Add(h.scans.Jobs()...)
-	h.schedule.Add(h.Shops.SearchTexts()) // does not wait for them
+	h.schedule.Add(h.Shops.SearchTexts()) // in parallel with the scans
 	h.sharedWorkers["schedule"] = h.schedule.Run
 	h.searchable = make(chan struct{})
 	h.sharedWorkers["search texts"] = h.rewriteSearchTexts
 }
 
-// rewriteSearchTexts runs that job at the start if it is due, so that after an
-// upgrade shops are found by the new rules at once and not within minutes. It
-// does nothing while another process runs the job.
+// rewriteSearchTexts runs that job at the start if it is due, so that search uses the rules
+// of an upgrade at once. It does nothing while another process runs the job.
 func (h *Components) rewriteSearchTexts(ctx context.Context) error {
 	defer close(h.searchable)
 	h.schedule.RunDue(ctx, h.Shops.SearchTexts())
 	return nil
 }
 
-// openScans gathers what the rooms compare. A noun adds its scans here, by one line.
+// openScans registers the scans of all services. A service adds its scans here by one line.
 func (h *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
 	h.scans = reconcile.New(reg, log)
 	h.scans.Add(h.sales.Scans()...)
@@ -64,23 +63,22 @@ func (h *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
 }
 
 const (
-	clearEvery  = time.Hour
-	clearAtOnce = 100 // notes of one batch
+	clearEvery = time.Hour
+	clearBatch = 100 // notes
 )
 
-// clearTexts returns the job that clears the texts of notes deleted longer ago than the
-// retention, and of their comments. Readers see neither since the deletion. A note is
-// marked after its comments, so a job that was stopped goes on with the same notes. Two
-// processes may run it at once: they clear the same rows twice.
+// clearTexts returns the job that clears the texts of notes that were deleted longer ago than
+// the retention, and of their comments. A note is marked after its comments, so an
+// interrupted job continues with the same notes. Two processes may run it at once.
 func (h *Components) clearTexts(cfg *config.Config, reg prometheus.Registerer) schedule.Job {
 	cleared := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts were cleared, with those of their comments.",
+		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts and comments were cleared.",
 	})
 	reg.MustRegister(cleared)
 	return schedule.Job{Name: "note.deleted-texts", Every: clearEvery, Do: func(ctx context.Context) error {
 		before := time.Now().Add(-cfg.DeletedTextRetention)
 		for {
-			ids, err := h.Notes.Uncleared(ctx, before, clearAtOnce)
+			ids, err := h.Notes.Uncleared(ctx, before, clearBatch)
 			if err != nil || len(ids) == 0 {
 				return err
 			}
@@ -91,7 +89,7 @@ func (h *Components) clearTexts(cfg *config.Config, reg prometheus.Registerer) s
 				return err
 			}
 			cleared.Add(float64(len(ids)))
-			if len(ids) < clearAtOnce {
+			if len(ids) < clearBatch {
 				return nil
 			}
 		}

@@ -24,12 +24,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// How the rooms of notes, likes, comments and follows know each other, and the users
-// whose counts they keep. All lock in one order: notes, comments, counts of
-// notes, shops, users, the head of the feed.
+// Adapters between notes, likes, comments, follows, the feed and users. All of them lock
+// rows in one order: notes, comments, counts of notes, shops, users, the head of the feed.
 
-// openPeople builds the rooms of what people write and whom they follow.
-func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
+// openSocial builds the services of notes, likes, comments, follows and the feed.
+func (h *Components) openSocial(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
 	counted := userCounters{h.Accounts}
 	feeds := feedAdapter{h}
 	h.Notes = note.New(client, h.hub, h.outbox, note.Config{
@@ -40,7 +39,7 @@ func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *
 	h.Comments = comment.New(client, h.hub, h.outbox, comment.Config{Notes: h.Notes, Shops: h.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
 	h.CommentLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Comment, Target: h.Comments, Quota: likes})
 	h.Follows = follow.New(client, h.hub, h.outbox, follow.Config{
-		Users: counted, Head: h.Notes.LockHead, Notify: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
+		Users: counted, Head: h.Notes.LockHead, Notify: h.publishFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
 	hints := h.feedHints(cfg, reg, log)
 	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{
@@ -48,14 +47,14 @@ func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *
 	})
 	h.localWorkers["feed"] = h.Feed.Run
 	h.localWorkers["feed hints"] = hints.Run
-	h.hearLive()
+	h.subscribeLive()
 }
 
-// feedAdapter are the rooms that the feed joins, and the feed as notes need it: they know each
-// other once all are built.
+// feedAdapter adapts notes and follows to the feed, and the feed to notes. It reads the
+// services after all are built.
 type feedAdapter struct{ h *Components }
 
-// Rows are the notes with some ids.
+// Rows returns notes by id.
 func (f feedAdapter) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 	found, err := f.h.Notes.ByIDsVerified(ctx, ids)
 	if err != nil {
@@ -68,75 +67,75 @@ func (f feedAdapter) Rows(ctx context.Context, ids []int64) (map[int64]any, erro
 	return rows, nil
 }
 
-// WriteRow has a note cross to another process.
+// WriteRow encodes a note for another process.
 func (feedAdapter) WriteRow(row any) ([]byte, error) {
 	text, err := json.Marshal(row)
 	if err != nil {
-		return nil, fmt.Errorf("write down a note: %w", err)
+		return nil, fmt.Errorf("encode a note: %w", err)
 	}
 	return text, nil
 }
 
-// ReadRow reads what WriteRow wrote.
+// ReadRow decodes the result of WriteRow.
 func (feedAdapter) ReadRow(text []byte) (any, error) {
 	n := new(note.Note)
 	if err := json.Unmarshal(text, n); err != nil {
-		return nil, fmt.Errorf("read a note: %w", err)
+		return nil, fmt.Errorf("decode a note: %w", err)
 	}
 	return n, nil
 }
 
-// Newest are the newest notes of authors.
-func (f feedAdapter) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error) {
-	return f.h.Notes.Newest(ctx, authors, most)
+// Newest returns the newest notes of authors, at most limit of each.
+func (f feedAdapter) Newest(ctx context.Context, authors []int64, limit int) (map[int64][]cache.ListItem, error) {
+	return f.h.Notes.Newest(ctx, authors, limit)
 }
 
-// Window has whom each user follows.
+// Window returns the cached follows of each user.
 func (f feedAdapter) Window() *cache.Window[int64] { return f.h.Follows.Window() }
 
-// Followers are parts of the lists of followers.
-func (f feedAdapter) Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
-	return f.h.Follows.ReadFollowers(ctx, asks)
+// Followers reads ranges of follower lists.
+func (f feedAdapter) Followers(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+	return f.h.Follows.ReadFollowers(ctx, ranges)
 }
 
-// EnqueueFanOut has tx bring notes to followers.
-func (f feedAdapter) EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
+// EnqueueFanOut adds fan-out jobs to tx and returns which authors are celebrities.
+func (f feedAdapter) EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (celebrities map[int64]bool, err error) {
 	return f.h.Feed.EnqueueFanOut(ctx, tx, authors, followers)
 }
 
-// FanOutCommitted follows the commit of that.
+// FanOutCommitted follows the commit of fan-out jobs.
 func (f feedAdapter) FanOutCommitted() { f.h.Feed.FanOutCommitted() }
 
-// SeqCommitted follows each commit that took numbers.
+// SeqCommitted follows each commit with new feed numbers.
 func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
-	told := make([]feed.Event, len(events))
+	out := make([]feed.Event, len(events))
 	for i, e := range events {
-		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Star, Follows: e.Follows}
+		out[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Star, Follows: e.Follows}
 		if e.Note != nil {
-			told[i].Row = e.Note
+			out[i].Row = e.Note
 		}
 	}
-	f.h.Feed.SeqCommitted(last, told...)
+	f.h.Feed.SeqCommitted(last, out...)
 }
 
-// userCounters are the users as those need them who count something of them.
+// userCounters adapts users to the services that count notes and follows.
 type userCounters struct{ *account.Service }
 
-// AddNotes adds to how many notes users have, and says how many follow each.
+// AddNotes adds to the note counts of users and returns their follower counts.
 func (u userCounters) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.JobRef, err error) {
-	more := make(map[int64]account.Counts, len(notes))
+	changes := make(map[int64]account.Counts, len(notes))
 	for id, n := range notes {
-		more[id] = account.Counts{NoteCount: n}
+		changes[id] = account.Counts{NoteCount: n}
 	}
-	now, tickets, err := u.AddCounts(ctx, tx, more, false)
+	now, jobs, err := u.AddCounts(ctx, tx, changes, false)
 	followers = make(map[int64]int, len(now))
 	for id, counts := range now {
 		followers[id] = counts.FollowerCount
 	}
-	return followers, tickets, err
+	return followers, jobs, err
 }
 
-// LockFollows locks users and returns how many others each follows.
+// LockFollows locks users and returns their followee counts.
 func (u userCounters) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error) {
 	now, err := u.LockCounts(ctx, tx, ids)
 	followees = make(map[int64]int, len(now))
@@ -146,22 +145,22 @@ func (u userCounters) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) 
 	return followees, err
 }
 
-// AddFollows counts follows of locked users.
+// AddFollows adds to the follow counts of locked users.
 func (u userCounters) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error) {
-	more := make(map[int64]account.Counts, len(followers)+len(followees))
+	changes := make(map[int64]account.Counts, len(followers)+len(followees))
 	for id, n := range followers {
-		more[id] = account.Counts{FolloweeCount: n}
+		changes[id] = account.Counts{FolloweeCount: n}
 	}
 	for id, n := range followees {
-		c := more[id]
+		c := changes[id]
 		c.FollowerCount = n
-		more[id] = c
+		changes[id] = c
 	}
-	_, tickets, err := u.AddCounts(ctx, tx, more, true)
-	return tickets, err
+	_, jobs, err := u.AddCounts(ctx, tx, changes, true)
+	return jobs, err
 }
 
-// Followees says how many users follow.
+// Followees returns the followee counts of users.
 func (u userCounters) Followees(ctx context.Context, ids []int64) (map[int64]int, error) {
 	found, err := u.ByIDs(ctx, ids)
 	if err != nil {
@@ -174,15 +173,15 @@ func (u userCounters) Followees(ctx context.Context, ids []int64) (map[int64]int
 	return n, nil
 }
 
-// openCheckIns builds the room of check-ins, which earn points.
+// openCheckIns builds the service of check-ins, which earn points.
 func (h *Components) openCheckIns(cfg *config.Config, client *ent.Client) {
 	h.CheckIns = checkin.New(client, h.State, h.outbox, checkin.Config{
 		Prefix: cfg.RedisPrefix, Zone: h.zone, Users: h.Accounts, Bitfield: cfg.RedisURL != "",
 	})
 }
 
-// openQuotas returns the hourly limits on what users write. The age of an account is in
-// its cached row.
+// openQuotas returns the hourly content limits of users. The age of an account is in its
+// cached row.
 func (h *Components) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
 	return quota.NewSet(quota.Config{
 		Redis: h.State, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log,

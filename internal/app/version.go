@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What a release says of itself, by -ldflags "-X …/internal/app.releaseVersion=v1.2.3"
-// and so on; "" leaves it to what the go command knows.
+// The version of a release, set by -ldflags "-X …/internal/app.releaseVersion=v1.2.3".
+// "" means the value that the go command recorded.
 var releaseVersion, releaseCommit, releaseDate string //nolint:gochecknoglobals // the linker sets them
 
-// A Build is where this program comes from. What nobody knows is "unknown".
+// Build describes the source of this program. Missing values are "unknown".
 type Build struct{ Version, Commit, Date string }
 
-// ThisBuild is what a release said, or else what the go command wrote into the program: the
-// version of the module, and the commit and its time where it was built in a checkout.
+// ThisBuild returns the values of the release, else those that the go command recorded: the
+// module version, and the commit and its time if the program was built in a checkout.
 func ThisBuild() Build {
 	b := Build{releaseVersion, releaseCommit, releaseDate}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -34,15 +34,15 @@ func ThisBuild() Build {
 	return Build{cmp.Or(b.Version, unknown), cmp.Or(b.Commit, unknown), cmp.Or(b.Date, unknown)}
 }
 
-// version is that of the program.
+// version returns the version of the program.
 func version() string { return ThisBuild().Version }
 
-// buildInfo is a metric that is always 1: what runs is in its labels, so that a dashboard
-// shows which instances were upgraded.
+// buildInfo returns a metric that is always 1 and has the version in its labels, so that a
+// dashboard shows which instances were upgraded.
 func buildInfo() prometheus.Collector {
 	b := ThisBuild()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tandian_build_info", Help: "What runs: always 1, by version, commit and version of Go.",
+		Name: "tandian_build_info", Help: "Always 1; the labels are version, commit and Go version.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "go": runtime.Version()},
 	})
 	info.Set(1)

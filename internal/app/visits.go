@@ -17,17 +17,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
-// How visits are counted at the door: who sends a request, and what counts.
-
-// openVisits builds the room that counts visits.
+// openVisits builds the service that counts visits.
 func (h *Components) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
 	h.Visits = visit.New(client, visit.Config{
 		Redis: h.State, Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: shopVisits{h.Shops}, Registerer: reg, Log: log,
 	})
 	h.localWorkers["visits"] = h.Visits.Run
 	if cfg.RedisURL == "" {
-		// This Redis ends with the process, so all of it goes to the rows: after the last
-		// flush, which ended with the chores.
+		// The embedded Redis ends with the process, so Close writes its data to the rows,
+		// after the last flush of the worker.
 		h.closers = append(h.closers, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 			defer cancel()
@@ -36,10 +34,10 @@ func (h *Components) openVisits(cfg *config.Config, client *ent.Client, reg prom
 	}
 }
 
-// shopVisits are the shops as visits need them.
+// shopVisits adapts shops to visits.
 type shopVisits struct{ *shop.Service }
 
-// Known returns those of the shops that exist.
+// Known reports which shops exist.
 func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
@@ -52,7 +50,7 @@ func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, err
 	return known, nil
 }
 
-// beacon takes POST /visit.
+// beacon returns the handler of POST /visit.
 func (a *App) beacon(components *Components, gate *gqlserver.Server) http.Handler {
 	return gate.Guard(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
 		parsed, err := scalar.ParseID(id)
@@ -69,11 +67,11 @@ type VisitCounter struct{ Visits *visit.Service }
 // ExtensionName names the extension in gqlgen's errors.
 func (VisitCounter) ExtensionName() string { return "Visits" }
 
-// Validate has nothing to object to in any schema.
+// Validate accepts every schema.
 func (VisitCounter) Validate(graphql.ExecutableSchema) error { return nil }
 
-// InterceptOperation counts an operation, and tells its resolvers who visits. It does no
-// I/O. A subscription is no visit: it may last for days.
+// InterceptOperation counts an operation and puts its visitor into the context of resolvers.
+// It does no I/O. A subscription is no visit: it may last for days.
 func (x VisitCounter) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	if oc.Operation.Operation == ast.Subscription {
@@ -81,18 +79,18 @@ func (x VisitCounter) InterceptOperation(ctx context.Context, next graphql.Opera
 	}
 	v := x.visitor(ctx, oc.Headers)
 	if v.Beacon {
-		return next(ctx) // it says itself what it shows
+		return next(ctx) // its beacons report its pages
 	}
 	x.Visits.RecordOperation(v)
 	return next(visit.With(ctx, v))
 }
 
-// beaconHeader says that a client tells of its pages by beacons: for the operations before
-// the first of these has brought it a cookie.
+// beaconHeader marks a client that reports its pages by beacons, until the first beacon has
+// set its cookie.
 const beaconHeader = "Tandian-Beacon"
 
-// visitor is who sends an operation. The operations of a socket have no headers: by one
-// only who is signed in is known.
+// visitor returns the visitor that sends an operation. Operations of a WebSocket have no
+// headers, so they count only for signed-in users.
 func (x VisitCounter) visitor(ctx context.Context, headers http.Header) visit.Visitor {
 	if cookie, ok := visit.CookieOf(headers); ok {
 		return visit.Visitor{Key: visit.Cookie(cookie), Beacon: true}

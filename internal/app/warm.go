@@ -12,26 +12,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
-// A process that starts, and a Redis that does, would meet the first minute with misses.
-// So what most will ask for is read before anybody does.
+// Warm-up reads popular data in advance, so that a new process or a new Redis does not start
+// with misses.
 //
-// What lies in the memory of a process each process warms for itself, at its start and
-// every minute: nobody else can. What lies in Redis is warm for all of them when one reads
-// it: of yesterday's hottest keys that is a job of the schedule.
+// Each process warms its local caches at the start and every minute. Redis is warm for all
+// processes when one reads it, so warming yesterday's hottest keys is a scheduled job.
 
 const (
 	warmWait   = 10 * time.Second // after which a server is ready, warm or not
-	warmTime   = 2 * time.Minute  // of one warm-up
+	warmTime   = 2 * time.Minute  // for one warm-up
 	warmEvery  = time.Minute
-	warmShared = 10 * time.Minute // well within the lives of records, which are refreshed when they are read late in them
-	pinAhead   = 10 * time.Minute // how long before they open sales are pinned
-	pinTypes   = 5 * warmEvery    // how long types stay pinned without a warm-up
-	firstPage  = 20               // shops of a list that are read
-	searchWait = 3 * time.Second  // for the search texts of a small database to be rewritten after an upgrade
-	listenWait = time.Second      // for the first word of the bus: until then nothing is kept near
+	warmShared = 10 * time.Minute // well within the TTL of records, which a late read refreshes
+	pinAhead   = 10 * time.Minute // from pinning a sale to its opening
+	pinTypes   = 5 * warmEvery    // for which types stay pinned without a warm-up
+	firstPage  = 20               // shops of each list
+	searchWait = 3 * time.Second  // for rewriting the search texts of a small database after an upgrade
+	listenWait = time.Second      // for the bus: before it is synced, local caches are unused
 )
 
-// What is warmed, in this order.
+// Parts of a warm-up, in their order.
 const (
 	warmSales      = "sales"
 	warmTypes      = "shop-types"
@@ -39,7 +38,7 @@ const (
 	warmRemembered = "remembered"
 )
 
-// warmer keeps the caches of this process warm.
+// warmer warms the caches of this process.
 type warmer struct {
 	components *Components
 	log        *slog.Logger
@@ -54,13 +53,13 @@ func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warm
 	w := &warmer{
 		components: h, log: log, done: make(chan struct{}),
 		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_warmup_entries_total", Help: "What was read before anybody asked for it: open sales, shop types, shops of first pages, keys that were hot yesterday or today.",
+			Name: "tandian_warmup_entries_total", Help: "Entries read in advance: open sales, shop types, shops of first pages, hot keys of yesterday and today.",
 		}, []string{"what"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_warmup_failures_total", Help: "Parts of warm-ups that failed; the next one comes within minutes.",
+			Name: "tandian_warmup_failures_total", Help: "Failed parts of warm-ups; the next warm-up is within minutes.",
 		}, []string{"what"}),
 		seconds: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tandian_warmup_seconds", Help: "How long the warm-up at the start took; 0 until it ends.",
+			Name: "tandian_warmup_seconds", Help: "Duration of the warm-up at the start; 0 until it ends.",
 		}),
 		finished: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tandian_warmup_finished", Help: "Whether the warm-up at the start has ended: 1 or 0.",
@@ -74,7 +73,7 @@ func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warm
 	return w
 }
 
-// jobs are what one process does for all.
+// jobs returns the job that one process runs for all.
 func (w *warmer) jobs() []schedule.Job {
 	return []schedule.Job{{Name: "cache.warm", Every: warmShared, Timeout: warmTime, Do: func(ctx context.Context) error {
 		n, err := w.remembered(ctx)
@@ -83,13 +82,13 @@ func (w *warmer) jobs() []schedule.Job {
 	}}}
 }
 
-// run warms up, and again every minute, about, until ctx ends. It returns nil.
+// run warms up at once and then about every minute until ctx ends. It returns nil.
 func (w *warmer) run(ctx context.Context) error {
-	begun := time.Now()
+	start := time.Now()
 	w.components.hub.WaitReady(ctx, listenWait)
-	w.some(ctx, warmSales, warmTypes, warmPages, warmRemembered)
+	w.warm(ctx, warmSales, warmTypes, warmPages, warmRemembered)
 	if ctx.Err() == nil {
-		w.seconds.Set(time.Since(begun).Seconds())
+		w.seconds.Set(time.Since(start).Seconds())
 		w.finished.Set(1)
 	}
 	select {
@@ -99,27 +98,27 @@ func (w *warmer) run(ctx context.Context) error {
 	}
 	close(w.done)
 	for clock.Sleep(ctx, clock.Jitter(warmEvery)) == nil {
-		w.some(ctx, warmSales, warmTypes, warmPages)
+		w.warm(ctx, warmSales, warmTypes, warmPages)
 	}
 	return nil
 }
 
-// some warms some things. What fails is told, and keeps nothing else from being warmed.
-func (w *warmer) some(ctx context.Context, whats ...string) {
+// warm warms parts. It logs and counts the failure of a part and continues.
+func (w *warmer) warm(ctx context.Context, parts ...string) {
 	ctx, cancel := context.WithTimeout(ctx, warmTime)
 	defer cancel()
 	all := map[string]func(context.Context) (int, error){warmSales: w.sales, warmTypes: w.types, warmPages: w.pages, warmRemembered: w.remembered}
-	for _, what := range whats {
-		n, err := all[what](ctx)
-		w.entries.WithLabelValues(what).Add(float64(n))
+	for _, part := range parts {
+		n, err := all[part](ctx)
+		w.entries.WithLabelValues(part).Add(float64(n))
 		if err != nil && ctx.Err() == nil {
-			w.failures.WithLabelValues(what).Inc()
-			w.log.WarnContext(ctx, "warm-up failed; who asks first waits a little longer", "what", what, "err", err)
+			w.failures.WithLabelValues(part).Inc()
+			w.log.WarnContext(ctx, "cache warm-up failed", "what", part, "err", err)
 		}
 	}
 }
 
-// sales pins what open sales will be asked for: vouchers with their sales, and shops.
+// sales pins the vouchers and shops of open and soon opening sales.
 func (w *warmer) sales(ctx context.Context) (int, error) {
 	n, shops, err := w.components.Vouchers.PinSales(ctx, pinAhead)
 	for end, ids := range shops {
@@ -139,14 +138,14 @@ func (w *warmer) pages(ctx context.Context) (int, error) {
 	if err != nil {
 		return len(shops), err
 	}
-	_, err = w.components.Vouchers.ByShops(cache.ForWarmup(ctx), shops, nil) // which their pages show
+	_, err = w.components.Vouchers.ByShops(cache.ForWarmup(ctx), shops, nil) // shown on shop pages
 	return len(shops), err
 }
 
 func (w *warmer) remembered(ctx context.Context) (n int, err error) {
 	read, err := w.components.hub.Warm(ctx)
-	for _, of := range read {
-		n += of
+	for _, count := range read {
+		n += count
 	}
 	return n, err
 }
