@@ -90,7 +90,7 @@ release: ## build archives for all platforms, with checksums, in dist/: VERSION=
 # Tests of domain packages on Redis Cluster and Sentinel, then of whole servers while a master is killed.
 test-cluster: lab ## test sales and feeds during failovers of Redis Cluster, Sentinel and PostgreSQL: SEED=1 [ONLY="cluster sentinel sync async"]
 	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/flashsale -run 'TestWindow|OneKey|Reconcil' || exit 1; done
-	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/app -run 'TestAFeed' || exit 1; done
+	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/app -run 'TestFeed(Follows|Is|Shows)' || exit 1; done
 	$(LAB) cluster --seed $(or $(SEED),0) $(ONLY)
 
 labtest: servers ## run the tests of the lab: short fault and live runs, hostile clients, comparisons

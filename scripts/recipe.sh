@@ -40,4 +40,4 @@ go test ./graph -run Contract -update
 step "test"
 go test ./graph
 scripts/servers.sh run go test ./internal/shop
-scripts/servers.sh run go test ./internal/app -run 'TestAShopShowsWhereToPark|TestPlansAnswerAsGqlgenDoes'
+scripts/servers.sh run go test ./internal/app -run 'TestAShopShowsWhereToPark|TestPlansAnswerLikeGqlgen'

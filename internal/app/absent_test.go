@@ -14,12 +14,12 @@ import (
 // absent is the id of something that there is not.
 func absent(typ string) string { return scalar.ID{Type: typ, N: 987_654_321}.String() }
 
-// from is a server as somebody of a network asks it who has not asked before.
+// from returns the server for a new client in its own network.
 func from(s *apptest.Server, network int) *apptest.Server {
 	return s.With("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", network))
 }
 
-// asked counts what the stores are asked for by f.
+// requests returns the statements and Redis round trips of f.
 func asked(t *testing.T, s *apptest.Server, f func()) (statements, trips float64) {
 	t.Helper()
 	count := func() (float64, float64) {
@@ -46,7 +46,7 @@ func readsNothing(t *testing.T, s *apptest.Server, f func()) {
 }
 
 // Every field that takes an id and may end in null.
-func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
+func TestRepeatedAbsentReadsReachNoStore(t *testing.T) {
 	const limit = 4 // a minute: one in 15 s
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
@@ -85,7 +85,7 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 					}
 					e := a.Errors[0]
 					if after := e.Extensions.RetryAfterSeconds; after < 1 || after > 60/limit || fmt.Sprint(e.Path) != "[it]" {
-						t.Errorf("the error of %v says to come again after %d s", e.Path, after)
+						t.Errorf("error of %v: retry after %d s", e.Path, after)
 					}
 				}
 				var rest struct {
@@ -94,7 +94,7 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 				}
 				last := s.Do(t, strings.Replace(there, "{", "{ shopTypes { id } ", 1), nil, nil)
 				if err := json.Unmarshal(last.Data, &rest); err != nil || string(rest.It) != tt.null || len(rest.ShopTypes) == 0 {
-					t.Errorf("what else was asked for is not answered: %v, %s", err, last.Data)
+					t.Errorf("got %v, %s, want the other fields", err, last.Data)
 				}
 				if n := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED") - refused; n != float64(len(answers)+2) {
 					t.Errorf("%v refusals are counted, want %d", n, len(answers)+2)
@@ -104,7 +104,7 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatThereIsNotCountsAndOnlyForWhoAskedForIt(t *testing.T) {
+func TestAbsentReadsCountForTheirCallerOnly(t *testing.T) {
 	const limit = 4
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
@@ -149,7 +149,7 @@ func TestOnlyWhatThereIsNotCountsAndOnlyForWhoAskedForIt(t *testing.T) {
 	from(staff.merchant, 1).Must(t, shopByID, gone, nil)
 }
 
-func TestASocketIsHeldToTheLimitOfWhatThereIsNot(t *testing.T) {
+func TestAbsentReadLimitAppliesToSockets(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads = 2
 	s := hire(t, stack).nobody

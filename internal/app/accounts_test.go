@@ -31,7 +31,7 @@ type meAnswer struct {
 	Me *struct{ ID, Nickname, Phone, Role string }
 }
 
-// me is who asks, by the server's word, or "".
+// me returns the id of the viewer, or "".
 func me(t *testing.T, s *apptest.Server) string {
 	t.Helper()
 	var a meAnswer
@@ -42,7 +42,7 @@ func me(t *testing.T, s *apptest.Server) string {
 	return a.Me.ID
 }
 
-// code is the code of an answer's only error, or "".
+// code returns the code of the only error of an answer, or "".
 func code(t *testing.T, a apptest.Answer) string {
 	t.Helper()
 	if len(a.Errors) > 1 {
@@ -54,7 +54,7 @@ func code(t *testing.T, a apptest.Answer) string {
 	return ""
 }
 
-func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
+func TestSessionIsValidOnEveryInstanceUntilLogout(t *testing.T) {
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
 	onA, id := a.Login(t, "13800001111")
@@ -82,7 +82,7 @@ func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
 	}
 }
 
-func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
+func TestEmptiedRedisSignsNoUserOut(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
@@ -106,7 +106,7 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after Redis was emptied")
-	time.Sleep(300 * time.Millisecond) // the processes hear that it was, and forget
+	time.Sleep(300 * time.Millisecond) // the processes detect it and drop their caches
 	check("by the rows")
 	before := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row")
 	check("a moment later")
@@ -116,17 +116,17 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 	if err := testkit.AdminClient(t, a.Components().State).Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
 		t.Fatal("Redis is still there")
 	}
-	check("with Redis away")
+	check("without Redis")
 	one := b.As(people[5].token)
 	one.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	if me(t, one) != "" || me(t, a.As(people[5].token)) != "" {
-		t.Error("a log-out without Redis does not count")
+		t.Error("the session is still valid after a logout without Redis")
 	}
 }
 
 type person struct{ id, role, token string }
 
-// tokens reads what seed --tokens wrote.
+// tokens reads a file of seed --tokens.
 func tokens(t *testing.T, path string) (people []person) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -143,7 +143,7 @@ func tokens(t *testing.T, path string) (people []person) {
 	return people
 }
 
-func TestTenWrongGuessesFromManyConnectionsStopAtFive(t *testing.T) {
+func TestWrongGuessesStopAtFive(t *testing.T) {
 	stack := apptest.Real(t)
 	servers := []*apptest.Server{stack.Start(t), stack.Start(t)}
 	right := servers[0].Code(t, "13800001111")
@@ -189,7 +189,7 @@ func TestTenWrongGuessesFromManyConnectionsStopAtFive(t *testing.T) {
 	}
 }
 
-func TestDemoLoginsArePrintedInTheEmbeddedModeAlone(t *testing.T) {
+func TestDemoLoginsArePrintedInEmbeddedModeOnly(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	printed := regexp.MustCompile(`(admin|merchant|customer) +phone (\+\d+) +password (\S+)`)
@@ -237,7 +237,7 @@ func TestDemoLoginsArePrintedInTheEmbeddedModeAlone(t *testing.T) {
 	}
 }
 
-func TestOthersDoNotSeeWhatIsPrivate(t *testing.T) {
+func TestPrivateFieldsAreHidden(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
@@ -249,7 +249,7 @@ func TestOthersDoNotSeeWhatIsPrivate(t *testing.T) {
 			User map[string]any
 			Node map[string]any
 		}
-		for name, who := range map[string]*apptest.Server{"ann": ann, "ben": ben, "nobody": s} {
+		for name, who := range map[string]*apptest.Server{"ann": ann, "ben": ben, "anonymous": s} {
 			var got answer
 			who.Must(t, query, map[string]any{"id": annID}, &got)
 			want := map[string]any{
@@ -273,9 +273,8 @@ func TestOthersDoNotSeeWhatIsPrivate(t *testing.T) {
 	})
 }
 
-// Whoever logs in is the one who asks for the rest of the request, and whoever
-// logs out is not any more.
-func TestALoginCountsInItsOwnRequest(t *testing.T) {
+// A login or logout applies to the later fields of its request.
+func TestLoginAppliesToItsOwnRequest(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	var got struct {
 		Login struct {
@@ -295,7 +294,7 @@ func TestALoginCountsInItsOwnRequest(t *testing.T) {
 	}
 }
 
-func TestWithoutASessionOnlyWhatIsPublicIsAnswered(t *testing.T) {
+func TestAnonymousClientsGetPublicDataOnly(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
@@ -323,8 +322,8 @@ func TestWithoutASessionOnlyWhatIsPublicIsAnswered(t *testing.T) {
 	})
 }
 
-// What stands in a URL ends up in the logs of proxies.
-func TestATokenInTheURLIsNobodys(t *testing.T) {
+// Proxies log URLs.
+func TestTokenInURLIsIgnored(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	ann, id := s.Login(t, "13800001111")
 	if me(t, ann) != id {
@@ -345,7 +344,7 @@ func TestATokenInTheURLIsNobodys(t *testing.T) {
 	}
 }
 
-func TestGuessesStandOnceInARequest(t *testing.T) {
+func TestGuessesAreOncePerRequest(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	tests := map[string]string{
 		"two logins":         `mutation { a: login(input: {phone: "13800001111", code: "1"}) { token } b: login(input: {phone: "13800001111", code: "2"}) { token } }`,
@@ -367,7 +366,7 @@ func TestGuessesStandOnceInARequest(t *testing.T) {
 	}
 }
 
-func TestUsersAreReadTogether(t *testing.T) {
+func TestUsersAreReadInBatches(t *testing.T) {
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
 	stack.Seed(t, "--users", "100", "--shops", "0", "--tokens", path)
@@ -389,7 +388,7 @@ func TestUsersAreReadTogether(t *testing.T) {
 			t.Errorf("100 users cost %v statements and %v MGET, want %v of each", sql, mget, want)
 		}
 	}
-	// The viewer's own is read once, however often it is asked for.
+	// The row of the viewer is read once per request.
 	own := s.As(tokens(t, path)[9].token)
 	again := `query N($ids: [ID!]!) { nodes(ids: $ids) { ... on User { shops(first: 1) { edges { node { id } } } } } }`
 	vars := map[string]any{"ids": slices.Repeat([]string{tokens(t, path)[9].id}, 30)}
@@ -397,9 +396,9 @@ func TestUsersAreReadTogether(t *testing.T) {
 	shopsBefore := s.Counter(t, "tandian_sql_statement_seconds")
 	own.Must(t, again, vars, nil)
 	if n := s.Counter(t, "tandian_sql_statement_seconds") - shopsBefore; n != 1 {
-		t.Errorf("the viewer's shops, asked for 30 times, cost %v statements, want 1", n)
+		t.Errorf("30 reads of the viewer's shops: got %v statements, want 1", n)
 	}
-	// Who asks a second time costs nothing more.
+	// A second request costs nothing more.
 	trips := s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state")
 	sql := s.Counter(t, "tandian_sql_statement_seconds")
 	as := s.As(tokens(t, path)[7].token)
@@ -407,14 +406,14 @@ func TestUsersAreReadTogether(t *testing.T) {
 	middle := s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state")
 	as.Must(t, `{ __typename }`, nil, nil)
 	if n := s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state") - middle; n != 0 {
-		t.Errorf("who asks costs %v round trips, want none", n)
+		t.Errorf("got %v round trips for the viewer, want none", n)
 	}
 	if n := s.Counter(t, "tandian_sql_statement_seconds") - sql; n != 1 {
 		t.Errorf("a session that Redis does not know costs %v statements, want 1 (%v round trips)", n, middle-trips)
 	}
 }
 
-func TestCodesAreDeliveredByWebhook(t *testing.T) {
+func TestLoginCodesAreDeliveredByWebhook(t *testing.T) {
 	t.Parallel()
 	const secret = "sixteen bytes or more"
 	type delivery struct {
@@ -449,7 +448,7 @@ func TestCodesAreDeliveredByWebhook(t *testing.T) {
 	}
 	token, id := s.LoginWith(t, map[string]any{"phone": "+8613800001111", "code": d.Code})
 	if me(t, s.As(token)) != id {
-		t.Error("the code that was delivered lets nobody in")
+		t.Error("the delivered code does not log in")
 	}
 	if strings.Contains(s.Out.String(), d.Code) {
 		t.Error("the code is on the terminal too")
@@ -462,7 +461,7 @@ func TestCodesAreDeliveredByWebhook(t *testing.T) {
 	}
 }
 
-func TestTheStartSaysHowCodesAreSent(t *testing.T) {
+func TestStartLogsHowCodesAreSent(t *testing.T) {
 	t.Parallel()
 	const send = `mutation { sendLoginCode(phone: "13800001111") { expiresInSeconds userErrors { code } } }`
 	tests := []struct {
@@ -470,7 +469,7 @@ func TestTheStartSaysHowCodesAreSent(t *testing.T) {
 		embedded                    bool
 	}{
 		{"embedded", "", "", "", true},
-		{"real stores, nothing said", "", "login codes are not sent", "UNAVAILABLE", false},
+		{"real stores, default", "", "login codes are not sent", "UNAVAILABLE", false},
 		{"real stores, console", "console", "login codes are printed on this terminal", "", false},
 	}
 	for _, tt := range tests {
@@ -497,7 +496,7 @@ func TestTheStartSaysHowCodesAreSent(t *testing.T) {
 
 // A limit by address counts clients, not the proxy before them, and not what a
 // client says of itself.
-func TestLimitsCountByTheClientsAddress(t *testing.T) {
+func TestLimitsApplyPerClientAddress(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.LoginsPerAddress, stack.Config.TrustedProxies = 3, []string{"127.0.0.1"}
 	s := stack.Start(t)
@@ -522,7 +521,7 @@ func TestLimitsCountByTheClientsAddress(t *testing.T) {
 	}
 }
 
-func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
+func TestViewerIsUnknownWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
@@ -536,11 +535,11 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 	if err := s.Components().DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Until the process has heard that its Redis lost everything, it knows who asks.
+	// Until the process detects the loss, it knows the viewer.
 	testkit.Eventually(t, 10*time.Second, func() bool { return code(t, ann.Do(t, meQuery, nil, nil)) != "" })
 	begin := time.Now()
 	if c := code(t, ann.Do(t, meQuery, nil, nil)); c != "UNAVAILABLE" {
-		t.Errorf("me: %q, want UNAVAILABLE: null would say signed out", c)
+		t.Errorf("me: %q, want UNAVAILABLE: null would mean signed out", c)
 	}
 	if c := code(t, ann.Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); c != "UNAVAILABLE" {
 		t.Errorf("logout: %q", c)
@@ -550,9 +549,9 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 	}
 }
 
-// Who tried the embedded mode and then gives the same folder a real Redis has a
-// real installation: what was printed for trying lets nobody in.
-func TestDemoLoginsEndWithTheEmbeddedMode(t *testing.T) {
+// An installation that moves from the embedded mode to a real Redis disables the demo
+// logins.
+func TestDemoLoginsEndWithEmbeddedMode(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)

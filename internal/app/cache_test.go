@@ -11,14 +11,14 @@ import (
 
 const cacheStats = `{ cacheStats { name localHits remoteHits misses loads loadErrors staleServed hitRatio } }`
 
-// A cacheFigures is what cacheStats says of one cache.
+// cacheFigures holds the cacheStats of one cache.
 type cacheFigures struct {
 	Name                                                          string
 	LocalHits, RemoteHits, Misses, Loads, LoadErrors, StaleServed int
 	HitRatio                                                      float64
 }
 
-// figures are what cacheStats says, by the caches' names.
+// figures returns the cacheStats by cache name.
 func figures(t *testing.T, admin *apptest.Server) map[string]cacheFigures {
 	t.Helper()
 	var got struct{ CacheStats []cacheFigures }
@@ -58,7 +58,7 @@ func someShop(t *testing.T, s *apptest.Server) string {
 
 const shopByID = `query S($id: ID!) { shop(id: $id) { id } }`
 
-func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
+func TestCacheStatsFollowReads(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack)
@@ -103,21 +103,21 @@ func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
 	})
 }
 
-func TestFiguresOfCachesAreForAdministrators(t *testing.T) {
+func TestCacheStatsAreForAdministrators(t *testing.T) {
 	s := hire(t, apptest.Embedded(t))
 	for _, tt := range []struct {
 		name, query string
 		who         *apptest.Server
 		want        string
 	}{
-		{"nobody asks for figures", cacheStats, s.nobody, "UNAUTHENTICATED"},
-		{"a customer asks for figures", cacheStats, s.customer, "FORBIDDEN"},
-		{"a merchant asks for figures", cacheStats, s.merchant, "FORBIDDEN"},
-		{"an administrator asks for figures", cacheStats, s.admin, ""},
-		{"nobody asks for hot keys", `{ hotKeys { key } }`, s.nobody, "UNAUTHENTICATED"},
-		{"a customer asks for hot keys", `{ hotKeys { key } }`, s.customer, "FORBIDDEN"},
-		{"a merchant asks for hot keys", `{ hotKeys { key } }`, s.merchant, "FORBIDDEN"},
-		{"an administrator asks for hot keys", `{ hotKeys { key } }`, s.admin, ""},
+		{"anonymous, stats", cacheStats, s.nobody, "UNAUTHENTICATED"},
+		{"a customer, stats", cacheStats, s.customer, "FORBIDDEN"},
+		{"a merchant, stats", cacheStats, s.merchant, "FORBIDDEN"},
+		{"an administrator, stats", cacheStats, s.admin, ""},
+		{"anonymous, hot keys", `{ hotKeys { key } }`, s.nobody, "UNAUTHENTICATED"},
+		{"a customer, hot keys", `{ hotKeys { key } }`, s.customer, "FORBIDDEN"},
+		{"a merchant, hot keys", `{ hotKeys { key } }`, s.merchant, "FORBIDDEN"},
+		{"an administrator, hot keys", `{ hotKeys { key } }`, s.admin, ""},
 		{"fewer than one", `{ hotKeys(top: 0) { key } }`, s.admin, "BAD_USER_INPUT"},
 		{"fewer than none", `{ hotKeys(top: -1) { key } }`, s.admin, "BAD_USER_INPUT"},
 		{"more than a hundred", `{ hotKeys(top: 101) { key } }`, s.admin, "BAD_USER_INPUT"},

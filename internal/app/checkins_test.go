@@ -19,8 +19,8 @@ type shownMonth struct {
 	Today         string
 }
 
-// A user checks in twice: it earns once, and shows at once, to nobody else.
-func TestACheckInEarnsPointsOnceADay(t *testing.T) {
+// A second check-in of a day earns nothing. Only the user sees it.
+func TestCheckInEarnsPointsOnceADay(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.Zone = "Asia/Shanghai"
@@ -69,7 +69,7 @@ func TestACheckInEarnsPointsOnceADay(t *testing.T) {
 			User struct{ CheckIns *shownMonth }
 		}
 		query := fmt.Sprintf(`{ user(id: %q) { checkIns { count } } }`, id)
-		for name, who := range map[string]*apptest.Server{"Bob": bob, "a stranger": s} {
+		for name, who := range map[string]*apptest.Server{"Bob": bob, "an anonymous client": s} {
 			if who.Must(t, query, nil, &others); others.User.CheckIns != nil {
 				t.Errorf("%s sees %+v", name, others.User.CheckIns)
 			}
@@ -83,7 +83,7 @@ func TestACheckInEarnsPointsOnceADay(t *testing.T) {
 }
 
 // Two servers, one after the other: the second one shows what the first one stored.
-func TestACheckInIsSeenByEveryInstance(t *testing.T) {
+func TestCheckInIsVisibleOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)

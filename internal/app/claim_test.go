@@ -35,7 +35,7 @@ func claimant(t *testing.T, cfg sqldb.SQLConfig) (*sqldb.SQL, *lock.Locker) {
 
 func noReport(error) {}
 
-func TestAClaimIsHeldAloneOrShared(t *testing.T) {
+func TestClaimIsExclusiveOrShared(t *testing.T) {
 	dsn := testkit.Postgres(t)
 	dbA, a := claimant(t, sqldb.SQLConfig{URL: dsn})
 	dbB, b := claimant(t, sqldb.SQLConfig{URL: dsn})
@@ -82,7 +82,7 @@ func TestAClaimIsHeldAloneOrShared(t *testing.T) {
 	}
 }
 
-func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
+func TestLostClaimIsRetakenOrEndsItsHolder(t *testing.T) {
 	dsn := testkit.Postgres(t)
 	_, a := claimant(t, sqldb.SQLConfig{URL: dsn})
 	db, b := claimant(t, sqldb.SQLConfig{URL: dsn})
@@ -143,7 +143,7 @@ func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
 }
 
 // The end of the attempt, or of a server that starts, does not end the claim.
-func TestAClaimOutlivesItsAttempt(t *testing.T) {
+func TestClaimOutlivesItsAttempt(t *testing.T) {
 	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})
 	for round := range 300 {
 		ctx, stop := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestAClaimOutlivesItsAttempt(t *testing.T) {
 	}
 }
 
-func TestAClaimDoesNotWaitForADatabaseThatIsAway(t *testing.T) {
+func TestClaimDoesNotWaitForUnavailableDatabase(t *testing.T) {
 	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
 	conn, err := db.Conn(t.Context()) // no other is left
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-func TestManyChangeTheirProfilesThroughASessionPooler(t *testing.T) {
+func TestSessionPoolerServesConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	direct := stack.Config.DatabaseURL

@@ -21,7 +21,7 @@ type theTerms struct {
 const termsOf = `query T($id: ID!) { order(id: $id) { status terms { title subTitle rules faceValue } voucher { title rules } } }`
 
 // A merchant edits a voucher after customers paid for it.
-func TestOrdersKeepTheWordsOfTheirVoucher(t *testing.T) {
+func TestOrdersStoreTheTextOfTheirVoucher(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)
@@ -223,7 +223,7 @@ func TestVouchersAreOrderedByTheirOwnID(t *testing.T) {
 }
 
 // An order without a row has the words that its row will have.
-func TestQueuedOrdersShowThePresentWords(t *testing.T) {
+func TestQueuedOrdersShowCurrentText(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	m := opened(t, stack, 1)

@@ -6,7 +6,7 @@ import (
 )
 
 // Over a real connection every test is at the machine.
-func TestAPeerAtThisMachineIsOneOfItsLoopback(t *testing.T) {
+func TestLocalPeersAreLoopbackAddresses(t *testing.T) {
 	tests := map[string]bool{
 		"127.0.0.1:5000": true, "127.8.9.10:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true,
 		"192.168.1.5:5000": false, "172.17.0.1:5000": false, "[2001:db8::1]:5000": false, "[fe80::1%eth0]:5000": false, "@": false, "": false,

@@ -16,7 +16,7 @@ import (
 
 type demoLogin struct{ Role, Phone, Password, Nickname string }
 
-// offered asks a server for its demo logins with a host ("" is the address itself)
+// offered requests the demo logins of a server with a host ("" is the address itself)
 // and headers, in pairs.
 func offered(t *testing.T, s *apptest.Server, host string, header ...string) []demoLogin {
 	t.Helper()
@@ -65,7 +65,7 @@ func TestDemoLoginsOpenTheirAccounts(t *testing.T) {
 	}
 }
 
-func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
+func TestDemoLoginsAreServedLocally(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	tests := []struct {
 		name, host string
@@ -86,8 +86,8 @@ func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
 		{"a name below that of the machine", "shop.localhost", nil, 0},
 		{"another address", "127.0.0.2:8080", nil, 0},
 		{"an address of the network", "192.168.1.5:8080", nil, 0},
-		{"a proxy that says for whom", "localhost:8080", []string{"X-Forwarded-For", "203.0.113.7"}, 0},
-		{"a proxy that says nothing of whom", "localhost:8080", []string{"X-Forwarded-Proto", "https"}, 0},
+		{"a proxy with the client address", "localhost:8080", []string{"X-Forwarded-For", "203.0.113.7"}, 0},
+		{"a proxy without the client address", "localhost:8080", []string{"X-Forwarded-Proto", "https"}, 0},
 		{"a proxy by the standard's header", "localhost:8080", []string{"Forwarded", "for=203.0.113.7"}, 0},
 		{"a proxy by a header of its own", "localhost:8080", []string{"X-Real-IP", "127.0.0.1"}, 0},
 		{"a proxy that names itself", "localhost:8080", []string{"Via", "1.1 tunnel"}, 0},
@@ -97,7 +97,7 @@ func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
 		{"the origin of a page that a proxy serves", "127.0.0.1:8080", []string{"Origin", "https://demo.example"}, 0},
 		{"a page of another port, by its address", "localhost:8080", []string{"Referer", "http://localhost:3000/"}, 0},
 		{"a page of ours and one of elsewhere", "localhost:8080", []string{"Referer", "http://localhost:8080/", "Referer", "https://demo.example/"}, 0},
-		{"an origin that is not told", "localhost:8080", []string{"Origin", "null"}, 0},
+		{"an opaque origin", "localhost:8080", []string{"Origin", "null"}, 0},
 		{"a page that has no address", "localhost:8080", []string{"Referer", "%"}, 0},
 	}
 	for _, tt := range tests {
@@ -109,9 +109,9 @@ func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
 	}
 }
 
-// What nginx sends with nothing but `proxy_pass http://127.0.0.1:8080`: its own HTTP,
-// the address that it was given as the host, and of the browser's headers what is left.
-func TestAProxyWithoutSettingsIsOfferedNoDemoLogins(t *testing.T) {
+// The request that nginx sends with only `proxy_pass http://127.0.0.1:8080`: HTTP/1.0, the
+// upstream address as the host, and the headers of the browser.
+func TestMinimalProxyGetsNoDemoLogins(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	for _, tt := range []struct {
 		name, request string
@@ -143,7 +143,7 @@ func TestAProxyWithoutSettingsIsOfferedNoDemoLogins(t *testing.T) {
 	}
 }
 
-func TestAServerThatListensToOthersOffersNoDemoLogins(t *testing.T) {
+func TestPublicListenerServesNoDemoLogins(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]int{":0": 0, "0.0.0.0:0": 0, "localhost:0": 3} {
 		t.Run(addr, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestRealStoresOfferNoDemoLogins(t *testing.T) {
 	}
 }
 
-func TestWhatStartsSaysWhereTheAppIs(t *testing.T) {
+func TestStartPrintsAddresses(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	for _, line := range []string{"  app         " + s.URL + "/\n", "  playground  " + s.URL + "/playground\n", "  API         " + s.URL + "/graphql\n"} {
 		if !strings.Contains(s.Out.String(), line) {

@@ -40,7 +40,7 @@ func cookieOf(a apptest.Answer) *http.Cookie {
 	return nil
 }
 
-// browser logs a phone in by code, as a browser does that keeps its cookies.
+// browser logs a phone in by code and stores cookies.
 func browser(t *testing.T, s *apptest.Server, phone string) (as *apptest.Server, id string) {
 	t.Helper()
 	var in loginAnswer
@@ -95,7 +95,7 @@ func sessionsOf(t *testing.T, as *apptest.Server) []shownSession {
 	return got.Me.Sessions
 }
 
-// passwordLogin tries a password and returns the code of the refusal, or "", and the cookie.
+// passwordLogin logs in by password and returns the error code, or "", and the cookie.
 func passwordLogin(t *testing.T, s *apptest.Server, phone, password string) (code string, cookie *http.Cookie) {
 	t.Helper()
 	var in loginAnswer
@@ -141,7 +141,7 @@ func TestOtherClientsCannotLockOutAnOwner(t *testing.T) {
 	})
 }
 
-func TestADeviceCookieIsForTheAPIAlone(t *testing.T) {
+func TestDeviceCookieIsScopedToTheAPI(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
 	s := stack.Start(t)
@@ -273,7 +273,7 @@ func TestUsersSeeAndEndTheirSessions(t *testing.T) {
 }
 
 // Findings 4 and 13.
-func TestATokenAloneSetsNoPassword(t *testing.T) {
+func TestSetPasswordNeedsMoreThanAToken(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	const phone = "13800001111"
 	ann, _ := browser(t, s, phone)

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// fans are an author and people who follow him, each with an inbox.
+// fans returns an author and followers, each with an inbox.
 func (p *feedProcess) fans(t *testing.T, n int) (author int64, fans []int64) {
 	t.Helper()
 	author = p.somebody(t)
@@ -33,7 +33,7 @@ func (p *feedProcess) fans(t *testing.T, n int) (author int64, fans []int64) {
 
 func (p *feedProcess) somebody(t *testing.T) int64 {
 	t.Helper()
-	user, err := p.on.DB.User.Create().SetNickname("somebody").Save(t.Context())
+	user, err := p.on.DB.User.Create().SetNickname("a follower").Save(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (p *feedProcess) dies(t *testing.T, batches int64) {
 	p.batches.Store(-1)
 }
 
-// has is in how many inboxes a note lies.
+// has returns how many inboxes contain a note.
 func (p *feedProcess) has(t *testing.T, n *note.Note, fans []int64) (count int) {
 	t.Helper()
 	for _, fan := range fans {
@@ -79,9 +79,9 @@ func openFans(t *testing.T, on storetest.Stores, jobs outbox.Options) *feedProce
 	return openFeed(t, from, wire, cache.Options{}, jobs, feed.Config{Batch: 2})
 }
 
-// A Redis that lost what it was told, and not where it was told, gets it again from the first
-// follower on, though the fan-out was under way.
-func TestAFanOutThatRedisForgotBeginsAnew(t *testing.T) {
+// If Redis loses inboxes but not the progress of a fan-out, the fan-out restarts from the
+// first follower.
+func TestFanOutRestartsAfterRedisLoss(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1})
@@ -109,7 +109,7 @@ func TestAFanOutThatRedisForgotBeginsAnew(t *testing.T) {
 	})
 }
 
-// What is written down of a fan-out ends with it, though the note was deleted in its midst.
+// The progress of a fan-out is deleted with it, also if the note is deleted meanwhile.
 func TestProgressEndsWithItsFanOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -143,7 +143,7 @@ func TestProgressEndsWithItsFanOut(t *testing.T) {
 }
 
 // A job that does not end in its turn goes on with the notes that are left.
-func TestAFanOutOfManyAuthorsGoesOnWhereItEnded(t *testing.T) {
+func TestFanOutOfManyAuthorsResumes(t *testing.T) {
 	t.Parallel()
 	const authors = 20 // more than one round has
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -165,7 +165,7 @@ func TestAFanOutOfManyAuthorsGoesOnWhereItEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.slow.Store(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would go on for ever
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would never end
 		defer cancel()
 		if _, err := p.box.Replay(ctx, 0); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// hints are what was announced since the last call, once the head is.
+// hints returns the announcements since the last call, after the head of the log was
+// announced.
 func (r *liveRig) hints(t *testing.T) (list [][]byte) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool {
@@ -28,7 +29,7 @@ func (r *liveRig) hints(t *testing.T) (list [][]byte) {
 	return list
 }
 
-// tell has the process of the viewer hear what was announced.
+// tell delivers the announcements to the process of the viewer.
 func (r *liveRig) tell(t *testing.T) {
 	t.Helper()
 	for _, hint := range r.hints(t) {
@@ -36,7 +37,7 @@ func (r *liveRig) tell(t *testing.T) {
 	}
 }
 
-// hinted is how many events a process told as they were announced.
+// hinted returns how many events a process delivered from announcements.
 func (p *feedProcess) hinted(t *testing.T) (n int) {
 	t.Helper()
 	families, err := p.reg.Gather()
@@ -67,7 +68,7 @@ func newHintRig(t *testing.T, on storetest.Stores) (r *liveRig, tape *liveTape, 
 	return r, tape, want
 }
 
-func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
+func TestAnnouncedEventNeedsNoLogRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
@@ -86,11 +87,11 @@ func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
 			want = append(want, fmt.Sprint("-", r.head))
 			tape.await(t, want...)
 		}
-		// Each second it looks by itself, and may find what is just being announced.
+		// Each second it reads the log, and may find an event before its announcement.
 		if n := r.b.hinted(t) - before; n < 2*rounds || n > 3*rounds {
-			t.Errorf("%d of %d events were told as they were announced", n, 3*rounds)
+			t.Errorf("%d of %d events were delivered from announcements", n, 3*rounds)
 		}
-		// Pages and those who come later know the same of the log.
+		// Pages and later subscribers see the same log.
 		again := r.listen(t, r.b, "")
 		again.await(t, readyAt(r.head))
 		p, err := r.b.Feed.Page(t.Context(), r.viewer, 10, "")
@@ -100,9 +101,9 @@ func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
 	})
 }
 
-// A hint may be lost, come twice, late, or make no sense: the log says what is missing, and
-// nothing is told twice.
-func TestHintsNeedNotBeRight(t *testing.T) {
+// A hint may be lost, repeated, late or invalid: the log contains the missing events, and
+// no event is delivered twice.
+func TestWrongHintsAreHarmless(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
@@ -139,8 +140,9 @@ func TestHintsNeedNotBeRight(t *testing.T) {
 	})
 }
 
-// What is announced says how often follows had begun. Who knows of fewer looks before it tells.
-func TestAnAnnouncedEventIsDueToFollowsThatNobodyToldOf(t *testing.T) {
+// Announcements contain the number of begun follows. A process that knows of fewer rereads
+// them before it delivers.
+func TestAnnouncedEventReachesUnannouncedFollows(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
@@ -154,7 +156,7 @@ func TestAnAnnouncedEventIsDueToFollowsThatNobodyToldOf(t *testing.T) {
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[2]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.RefreshFollows(r.viewer) // how ends are heard of
+			r.b.Feed.RefreshFollows(r.viewer) // ends are published so
 			testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 2 })
 		}
 	})

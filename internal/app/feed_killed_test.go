@@ -30,8 +30,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// serverEnv has a process of this test be a server with the settings that it holds. It
-// serves until it is killed, or until whoever started it is gone.
+// serverEnv contains the settings of a server process of this test. It serves until it is
+// killed or its parent ends.
 const serverEnv = "TANDIAN_TEST_SERVER"
 
 func serve(text string) error {
@@ -55,7 +55,7 @@ func serve(text string) error {
 type process struct {
 	cmd      *exec.Cmd
 	lifeline io.Closer
-	said     bytes.Buffer // to be read once it is dead
+	said     bytes.Buffer // read it after the process died
 }
 
 // startProcess starts one, which ends with the test at the latest.
@@ -79,7 +79,7 @@ func startProcess(t *testing.T, cfg config.Config) *process {
 			p.kill(t)
 		}
 		if t.Failed() {
-			t.Logf("a process said:\n%s", p.said.String())
+			t.Logf("output of a process:\n%s", p.said.String())
 		}
 	})
 	return p
@@ -190,7 +190,7 @@ func (g *gate) does(t *testing.T, statement string, args ...any) {
 
 const atGate = " FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = 20261123 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// holds waits until a fan-out stands at the gate.
+// holds waits until a fan-out is at the gate.
 func (g *gate) holds(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, 60*time.Second, func() bool {
@@ -202,7 +202,7 @@ func (g *gate) holds(t *testing.T) {
 	})
 }
 
-// drop ends who stands at the gate, as the server does when it finds their process gone.
+// drop ends the connections at the gate, as the server does for a dead process.
 func (g *gate) drop(t *testing.T) {
 	t.Helper()
 	g.does(t, "SELECT pg_terminate_backend(pid)"+atGate)
@@ -212,10 +212,10 @@ func (g *gate) drop(t *testing.T) {
 	})
 }
 
-// A process that pushes a note to 49 000 inboxes is killed, and so is the one that goes on.
-// The third ends it, and no batch was written down twice: each began where the one before
-// had been. Whose turn has not come sees the note all the same.
-func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
+// Two processes are killed while they push a note to 49 000 inboxes. The third completes
+// the fan-out, and no batch is written twice. Followers without a push yet see the note
+// too.
+func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	const followers, batch = 49_000, 1000
@@ -237,7 +237,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 
 	users := crowd(t, db, author, followers+1)
 	queue := slices.SortedFunc(maps.Keys(users), func(a, b int64) int { return cmp.Compare(users[b], users[a]) }) // the newest follow is pushed to first
-	last, away := queue[followers], queue[rnd.IntN(followers)]                                                    // away has not read for long
+	last, away := queue[followers], queue[rnd.IntN(followers)]                                                    // away has no inbox
 	active := maps.Clone(users)
 	delete(active, away)
 	inbox := func(user int64) string { return fmt.Sprintf("td:feed:in:{%d}", user) }
@@ -288,7 +288,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 		}
 		seen(fmt.Sprintf("while process %d is held", i), last)
 		if n := rdb.ZCard(t.Context(), inbox(last)).Val(); n != 1 {
-			t.Errorf("the inbox whose turn comes last has %d members", n)
+			t.Errorf("the last inbox has %d members", n)
 		}
 		for _, user := range queue[stop : stop+batch] { // these are pushed to before that is written down
 			if n := rdb.ZCard(t.Context(), inbox(user)).Val(); n != 2 && user != away {
@@ -310,7 +310,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 		return countOf(t, s, "SELECT count(*) FROM outbox_jobs WHERE topic = 'feed' AND done_at IS NULL") == 0
 	})
 	if n := countOf(t, s, "SELECT count(*) FROM fan_outs"); n != 0 {
-		t.Errorf("%d fan-outs are said to be under way", n)
+		t.Errorf("%d fan-outs are pending, want none", n)
 	}
 
 	// Each batch was written down once, and each goes on below the one before.

@@ -20,8 +20,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A liveTape is a client of a live feed that writes down what it is told: "+" and "-" with the
-// number of a note's event, "ready" and "resync" with the position.
+// liveTape is a client of a live feed. It records "+" and "-" with the number of an event,
+// and "ready" and "resync" with the position.
 type liveTape struct {
 	mu      sync.Mutex
 	told    []string
@@ -61,21 +61,21 @@ func (l *liveTape) note(what string) {
 	l.told = append(l.told, what)
 }
 
-// now is what it was told so far.
+// now returns the events so far.
 func (l *liveTape) now() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.told)
 }
 
-// await waits until it was told just this.
+// await waits until the events are exactly want.
 func (l *liveTape) await(t *testing.T, want ...string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); len(l.now()) < len(want) && time.Now().Before(end); {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if got := l.now(); !slices.Equal(got, want) {
-		t.Fatalf("told %q, want %q", got, want)
+		t.Fatalf("got %q, want %q", got, want)
 	}
 }
 
@@ -86,7 +86,7 @@ func liveNumber(c page.Cursor) (n int64) {
 	return n
 }
 
-// A liveRig is two processes of which no one tells the other anything, unless tell is set.
+// liveRig is two processes without messages between them, unless tell is set.
 type liveRig struct {
 	a, b      *feedProcess
 	viewer    int64
@@ -170,7 +170,7 @@ func cursorOf(n int64) page.Cursor { return page.Encode("LIVE", n) }
 func plus(n int64) string    { return fmt.Sprint("+", n) }
 func readyAt(n int64) string { return fmt.Sprint("ready ", n) }
 
-func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
+func TestLiveFeedDeliversEventsInLogOrder(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
@@ -179,7 +179,7 @@ func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
 		tape := r.listen(t, r.b, "")
 		tape.await(t, readyAt(begin))
 		notes := r.publish(t, r.a, r.authors[0], r.authors[2], r.authors[1], r.authors[0]) // the third is not followed
-		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4))         // nobody told the other process
+		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4))         // the other process got no message
 		if err := r.a.Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, notes[0].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -192,14 +192,14 @@ func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
 		r.publish(t, r.a, r.authors[0])
 		again.await(t, plus(begin+4), fmt.Sprint("-", begin+5), readyAt(begin+5), plus(begin+6))
 		if got := tape.now(); len(got) != 5 {
-			t.Errorf("one that was closed was told %q", got)
+			t.Errorf("a closed feed got %q", got)
 		}
 	})
 }
 
-// Nobody tells the process of the viewer whom he follows: that a follow began it finds out from
-// the log, before it tells of any note that is due because of it.
-func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
+// The process of the viewer gets no message of a follow. It reads from the log that the
+// follow began, before it delivers notes that are due because of it.
+func TestFollowCountsFromItsCommitWithoutMessage(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
@@ -218,7 +218,7 @@ func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.MarkFollowsStale() // how ends are heard of
+			r.b.Feed.MarkFollowsStale() // ends are published so
 			waitForFollows(t, r)
 		}
 	})
@@ -230,7 +230,7 @@ func waitForFollows(t *testing.T, r *liveRig) {
 	testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 1 })
 }
 
-func TestAnEndedFollowIsHeardOf(t *testing.T) {
+func TestEndedFollowIsPublished(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
@@ -248,7 +248,7 @@ func TestAnEndedFollowIsHeardOf(t *testing.T) {
 	})
 }
 
-func TestWhereALiveFeedGoesOn(t *testing.T) {
+func TestLiveFeedResumes(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{LogTailSize: 40})
@@ -263,7 +263,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 		t.Run("behind what the process remembers", func(t *testing.T) {
 			r.listen(t, r.b, cursorOf(first)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
 		})
-		t.Run("not even having heard that it is to read the feed anew", func(t *testing.T) {
+		t.Run("before it received its resync", func(t *testing.T) {
 			tape, resync := r.listen(t, r.b, cursorOf(first)), fmt.Sprint("resync ", r.head)
 			tape.await(t, resync, readyAt(r.head))
 			tape.f.Resume(tape.places[0] - 1)
@@ -271,7 +271,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 			tape.f.Resume(tape.places[0])
 			tape.await(t, resync, readyAt(r.head), "reset", resync, readyAt(r.head), "reset", readyAt(r.head))
 		})
-		t.Run("ahead of the process, which has not looked yet", func(t *testing.T) {
+		t.Run("ahead of the process", func(t *testing.T) {
 			r.publish(t, r.a, r.authors[0])
 			r.listen(t, r.b, cursorOf(r.head)).await(t, readyAt(r.head))
 		})
@@ -300,7 +300,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 	})
 }
 
-func TestANumberAloneAnnouncesAllBelow(t *testing.T) {
+func TestBareNumberAnnouncesAllBelow(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
@@ -309,9 +309,9 @@ func TestANumberAloneAnnouncesAllBelow(t *testing.T) {
 		tape.await(t, readyAt(r.head))
 		r.publish(t, r.a, r.authors[0], r.authors[0])
 		r.b.Feed.ReceiveHint([]byte(fmt.Sprint(r.head)))
-		r.b.Feed.ReceiveHint([]byte("what another version says"))
+		r.b.Feed.ReceiveHint([]byte("a hint of another version"))
 		tape.await(t, readyAt(r.head-2), plus(r.head-1), plus(r.head))
-		r.a.Feed.SeqCommitted(r.head) // of what it says no more, as of a thousand notes
+		r.a.Feed.SeqCommitted(r.head) // a bare number, as for a thousand notes
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -14,18 +14,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A standby was promoted that lacks the last notes: their numbers are given out again, of
-// which nobody but the database need tell this process.
-func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
+// A promoted standby lacks the last notes, and their numbers are assigned again. No
+// process but the database reports that.
+func TestFeedFollowsAPromotedDatabase(t *testing.T) {
 	t.Parallel()
-	for name, told := range map[string]bool{"seen by what stands at the head": false, "told so": true} {
+	for name, told := range map[string]bool{"detected at the head": false, "notified": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 				p := openFeed(t, storetest.Open(t, on), nil, cache.Options{}, outbox.Options{}, feedSmall)
 				ctx := t.Context()
 				var users [3]int64
 				for i := range users {
-					users[i] = p.on.DB.User.Create().SetNickname("somebody").SaveX(ctx).ID
+					users[i] = p.on.DB.User.Create().SetNickname("a user").SaveX(ctx).ID
 				}
 				reader, ann, bob := users[0], users[1], users[2]
 				for _, author := range []int64{ann, bob} {
@@ -66,7 +66,7 @@ func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
 				if told {
 					p.Feed.MarkSuspect()
 				} else {
-					shows("with the head gone")
+					shows("without the head")
 				}
 				publish(bob, 2)
 				shows("with numbers given out again")

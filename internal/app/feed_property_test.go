@@ -25,8 +25,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// feedTime is how long each pair of stores is tried with one seed after another, unless
-// TANDIAN_TEST_FEEDS says how many seeds.
+// feedTime is the duration of random seeds for each pair of stores, unless
+// TANDIAN_TEST_FEEDS sets the number of seeds.
 const feedTime = 3 * time.Second
 
 // feedSeeds is how many of them are tried at least: fewer may show nothing.
@@ -38,14 +38,14 @@ const maxFeedSeeds = 40
 // feedSteps is how much happens in one seed.
 const feedSteps = 120
 
-// TestEveryPageOfAFeedIsWhatThePlainQuerySays has two processes publish, delete, follow,
-// unfollow and read at random, while fan-outs wait, die and are repeated, authors become
-// stars, Redis loses keys, processes begin anew and transactions commit late. After each
-// page the plain query is asked what is there at that moment.
+// TestFeedPagesEqualThePlainQuery publishes, deletes, follows, unfollows and reads at
+// random in two processes. Meanwhile fan-outs wait, die and are repeated, authors become
+// celebrities, Redis loses keys, processes restart and transactions commit late. Each page
+// must equal the plain query at that moment.
 //
-// Every seed begins with people of its own. TANDIAN_TEST_SEED=n runs that one seed alone;
-// TANDIAN_TEST_FEEDS=200 runs as many seeds in each pair of stores as it says.
-func TestEveryPageOfAFeedIsWhatThePlainQuerySays(t *testing.T) {
+// Every seed has its own users. TANDIAN_TEST_SEED=n runs that seed only;
+// TANDIAN_TEST_FEEDS=200 runs 200 seeds in each pair of stores.
+func TestFeedPagesEqualThePlainQuery(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed, seeds := testkit.Seed(t), math.MaxInt
@@ -89,7 +89,7 @@ type feedWorld struct {
 // missing returns the kinds of events that have not happened yet.
 func (w *feedWorld) missing() (kinds []string) {
 	for _, what := range []string{
-		"notes shown", "pages from inbox", "pages from database", "scrolls ended", "fan-outs killed", "stars", "notes of stars shown", "deleted", "unfollowed", "processes begun anew",
+		"notes shown", "pages from inbox", "pages from database", "scrolls ended", "fan-outs killed", "celebrities", "celebrity notes shown", "deleted", "unfollowed", "processes restarted",
 	} {
 		if w.did[what] == 0 {
 			kinds = append(kinds, what)
@@ -112,15 +112,15 @@ func newFeedWorld(t *testing.T, on storetest.Stores) *feedWorld {
 	return w
 }
 
-// A feedStory is what happens in one seed.
+// feedStory is the state of one seed.
 type feedStory struct {
 	*feedWorld
 	t       *testing.T
 	seed    uint64
 	draw    *rand.Rand
-	deaf    bool // no process hears what another one changed of what it has in memory
+	deaf    bool // processes get no invalidations of local values
 	inbox   int  // entries; the larger ones hold more than a page and its spare ones
-	lively  bool // processes look which fan-outs have ended; otherwise only when they begin
+	lively  bool // processes reread finished fan-outs; otherwise only at their start
 	ps      [2]*feedProcess
 	stops   [2]func()
 	people  []int64 // the first ones are followed by most
@@ -141,7 +141,7 @@ type scroll struct {
 	always map[int64]bool // notes that were due from the beginning on, all the while
 }
 
-// A heldNote is one whose transaction has not been numbered yet.
+// heldNote is a note whose transaction has no number yet.
 type heldNote struct {
 	by     int // process
 	author int64
@@ -168,7 +168,7 @@ func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	return err == nil
 }
 
-// tell tells the story to its end.
+// tell runs the steps to the end.
 func (s *feedStory) tell(ctx context.Context) error {
 	if err := s.clear(ctx); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 		go func() { ends <- one(ctx) }()
 	}
 	if s.deaf {
-		run(p.hub.Run) // without it nothing is kept in memory
+		run(p.hub.Run) // without it, local caches are unused
 	}
 	if s.lively {
 		run(p.Feed.Run)
@@ -243,7 +243,7 @@ func (s *feedStory) stop(i int) { s.stops[i]() }
 func (s *feedStory) populate(ctx context.Context) error {
 	rows := make([]*ent.UserCreate, 12+s.draw.IntN(9))
 	for i := range rows {
-		rows[i] = s.on[0].DB.User.Create().SetNickname("somebody")
+		rows[i] = s.on[0].DB.User.Create().SetNickname("a user")
 	}
 	users, err := s.on[0].DB.User.CreateBulk(rows...).Save(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *feedStory) populate(ctx context.Context) error {
 	return nil
 }
 
-// known draws somebody, the first ones most often.
+// known returns a random user, the first ones most often.
 func (s *feedStory) known() int64 {
 	n := float64(len(s.people))
 	return s.people[int(math.Pow(n+1, s.draw.Float64()))-1]
@@ -273,7 +273,7 @@ func (s *feedStory) known() int64 {
 
 func (s *feedStory) anybody() int64 { return s.people[s.draw.IntN(len(s.people))] }
 
-// writer is a process that publishes at once: not one with a note in hand.
+// writer returns a process that publishes at once, without a held note.
 func (s *feedStory) writer() int {
 	if s.held != nil {
 		return 1 - s.held.by
@@ -320,7 +320,7 @@ func (s *feedStory) step(ctx context.Context) error {
 	return nil
 }
 
-// chance is true about as often in a hundred as weight says.
+// chance reports true in weight of a hundred cases.
 func (s *feedStory) chance(weight int) bool { return s.draw.IntN(100) < weight }
 
 func (s *feedStory) log(format string, args ...any) {
@@ -335,7 +335,7 @@ func (s *feedStory) publish(ctx context.Context) error {
 	return s.publishBy(ctx, author)
 }
 
-// publishMany has somebody publish more than an outbox holds, perhaps.
+// publishMany may publish more than an outbox holds.
 func (s *feedStory) publishMany(ctx context.Context) error {
 	author := s.known()
 	for range 4 + s.draw.IntN(feedSmall.OutboxSize) {
@@ -380,8 +380,8 @@ func (s *feedStory) delete(ctx context.Context) error {
 	return look()
 }
 
-// seen has somebody see a note, perhaps, and returns how it is looked for again: on the first
-// page, or by a reader who comes to it.
+// seen may show a note to a reader, and returns how to check for it again: on the first
+// page, or by a reader who pages to it.
 func (s *feedStory) seen(ctx context.Context, n entry) (look func() error, err error) {
 	readers, in := s.followersOf(n.author), s.draw.IntN(2)
 	for _, sc := range s.scrolls {
@@ -454,7 +454,7 @@ func (s *feedStory) unfollowBy(ctx context.Context, user, author int64) error {
 	return nil
 }
 
-// cross has an author gain the follower who makes a star, and publish, or lose him.
+// cross adds the follower that makes an author a celebrity, and publishes, or removes it.
 func (s *feedStory) cross(ctx context.Context) error {
 	author := s.anybody()
 	followers := s.followersOf(author)
@@ -514,7 +514,7 @@ func (s *feedStory) read(ctx context.Context, sc *scroll, by int) error {
 		return fmt.Errorf("process %d shows user %d a wrong page of %d below %d (-want +got):\n%s", by, sc.user, sc.size, sc.below, d)
 	}
 	if info.HasNextPage != more || info.HasPreviousPage != (sc.after != "") {
-		return fmt.Errorf("process %d says of a page of user %d: %+v; is there more: %v", by, sc.user, info, more)
+		return fmt.Errorf("process %d, page of user %d: got %+v, want more: %v", by, sc.user, info, more)
 	}
 	s.did["notes shown"] += len(got)
 	for _, n := range got {
@@ -550,7 +550,7 @@ func (s *feedStory) fanOut(ctx context.Context) error {
 	return err
 }
 
-// repeat does all fan-outs once more that were done.
+// repeat runs all finished fan-outs again.
 func (s *feedStory) repeat(ctx context.Context) error {
 	by := s.draw.IntN(2)
 	s.log("%d: does all fan-outs once more", by)
@@ -562,8 +562,8 @@ func (s *feedStory) repeat(ctx context.Context) error {
 	return err
 }
 
-// kill does jobs until the process dies in the midst of them: before a batch, or between a
-// batch's question which inboxes are there and its writes.
+// kill runs jobs until the process dies: before a batch, or between reading the inboxes of
+// a batch and writing them.
 func (s *feedStory) kill(ctx context.Context) error {
 	by, batches := s.draw.IntN(2), int64(s.draw.IntN(4))
 	p, cut := s.ps[by], s.chance(40)
@@ -613,16 +613,17 @@ func (s *feedStory) loseSome(ctx context.Context) error {
 	return s.unlink(ctx, part, what)
 }
 
-// leave has somebody not read for so long that the inbox is gone.
+// leave ages an inbox until it expires.
 func (s *feedStory) leave(ctx context.Context) error {
 	user := s.anybody()
 	s.log("the inbox of %d ends", user)
 	return s.unlink(ctx, 1, fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, user))
 }
 
-// arrive has somebody come who sees nothing, follows the author of some note, and looks again.
+// arrive creates a user with an empty feed who follows the author of a note and reads
+// again.
 func (s *feedStory) arrive(ctx context.Context) error {
-	u, err := s.on[0].DB.User.Create().SetNickname("somebody").Save(ctx)
+	u, err := s.on[0].DB.User.Create().SetNickname("a user").Save(ctx)
 	if err != nil || len(s.notes) == 0 {
 		return err
 	}
@@ -644,10 +645,10 @@ func (s *feedStory) begin(ctx context.Context) error {
 }
 
 func (s *feedStory) beginAnew(ctx context.Context, by int) {
-	s.log("%d: begins anew", by)
+	s.log("%d: restarts", by)
 	s.stop(by)
 	s.start(ctx, by)
-	s.did["processes begun anew"]++
+	s.did["processes restarted"]++
 }
 
 // publishLate begins to publish, and does not go on before it is released. SQLite has one
@@ -690,7 +691,7 @@ func (s *feedStory) release() error {
 	return nil
 }
 
-// end has everybody read everything, in a process that has to rely on what the fan-outs did.
+// end reads all feeds to the end, in a process that relies on the fan-outs.
 func (s *feedStory) end(ctx context.Context) error {
 	if err := s.release(); err != nil {
 		return err
@@ -704,7 +705,7 @@ func (s *feedStory) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.did["stars"] = len(stars)
+	s.did["celebrities"] = len(stars)
 	for _, user := range s.people {
 		sc := &scroll{user: user, size: 3 + s.draw.IntN(6), below: math.MaxInt64, shown: map[int64]bool{}}
 		s.scrolls = append(s.scrolls, sc)
@@ -715,7 +716,7 @@ func (s *feedStory) end(ctx context.Context) error {
 		}
 		for _, n := range s.notes {
 			if sc.shown[n.id] && slices.Contains(stars, n.author) {
-				s.did["notes of stars shown"]++
+				s.did["celebrity notes shown"]++
 			}
 		}
 	}

@@ -28,12 +28,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// feedSmall are sizes by which floors, crossings and trims happen all the time. Who is no star
-// has up to two batches of followers.
+// feedSmall has sizes that cause floors, crossings and trims all the time. Ordinary
+// authors have up to two batches of followers.
 var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, LogTailSize: 40, Batch: 2}
 
-// feedProcess is the rooms of a feed as one of several processes has them, without what
-// runs in the background.
+// feedProcess has the services of a feed in one of several processes, without background
+// work.
 type feedProcess struct {
 	app.Components
 	on     storetest.Process
@@ -51,15 +51,15 @@ type feedProcess struct {
 	slow   atomic.Bool  // a batch takes as long as the turn of its job
 	rounds atomic.Int64 // batches that were slow
 
-	// memory has the rows that it has read, if it is deaf: it hears of no change of them.
+	// A deaf process gets no invalidations; memory contains the rows that it has read.
 	deaf   bool
 	memory sync.Map
 }
 
-// errDied is what a fan-out ends with whose process died.
+// errDied is the error of a fan-out whose process died.
 var errDied = errors.New("the process died")
 
-// openFeed builds the rooms on stores. wire is in the way to their Redis.
+// openFeed builds the services on stores. wire is between them and Redis.
 func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, caches cache.Options, jobs outbox.Options, cfg feed.Config) *feedProcess {
 	t.Helper()
 	p := &feedProcess{on: on, reg: prometheus.NewRegistry(), wire: wire}
@@ -74,7 +74,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, c
 		t.Fatal(err)
 	}
 	p.Accounts = account.New(on.DB, p.hub, p.box, account.Config{Redis: on.Redis, Prefix: storetest.Prefix, Registerer: p.reg, Log: on.Log})
-	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.Components), p}
+	users, feeds := app.UserCounters{Service: p.Accounts}, mortal{app.FeedAdapterOf(&p.Components), p}
 	p.Notes = note.New(on.DB, p.hub, p.box, note.Config{Shops: anyShops{}, Users: users, Pictures: slowPictures{}, Feed: feeds})
 	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.LockHead})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
@@ -111,9 +111,9 @@ func (p *feedProcess) pages(t *testing.T) map[string]int {
 	return from
 }
 
-// mortal are the rooms of a feed whose process may die in the midst of a fan-out, or be deaf.
+// mortal is a feed whose process may die during a fan-out, or be deaf.
 type mortal struct {
-	app.FeedRooms
+	app.FeedAdapter
 	p *feedProcess
 }
 
@@ -129,13 +129,13 @@ func (m mortal) Followers(ctx context.Context, asks []cache.ListRange[int64]) (m
 		m.p.rounds.Add(1)
 		_ = clock.Sleep(ctx, time.Until(until)*6/10) // more than half, which is a turn
 	}
-	return m.FeedRooms.Followers(ctx, asks)
+	return m.FeedAdapter.Followers(ctx, asks)
 }
 
 // Rows are as old as the process allows.
 func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 	if !m.p.deaf {
-		return m.FeedRooms.Rows(ctx, ids)
+		return m.FeedAdapter.Rows(ctx, ids)
 	}
 	rows := map[int64]any{}
 	var unread []int64
@@ -146,7 +146,7 @@ func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 			unread = append(unread, id)
 		}
 	}
-	fresh, err := m.FeedRooms.Rows(ctx, unread)
+	fresh, err := m.FeedAdapter.Rows(ctx, unread)
 	for id, row := range fresh {
 		rows[id] = row
 		m.p.memory.Store(id, row)
@@ -165,8 +165,8 @@ func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.J
 
 func (anyShops) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
-// slowPictures hold up the transactions of those who publish with a hold, before their notes
-// are numbered.
+// slowPictures blocks transactions of publishers with a hold before their notes get
+// numbers.
 type slowPictures struct{ storetest.AnyPictures }
 
 func (slowPictures) Show(ctx context.Context, _ *ent.Tx, _ map[int64]mediapath.Shown) error {
@@ -216,8 +216,8 @@ func (p *feedProcess) read(ctx context.Context, user int64, first int, after pag
 	return list, got.Info, nil
 }
 
-// due is the truth: the notes below a number, that are there, by those whom a user follows,
-// newest first.
+// due returns the expected feed: existing notes below a number by followed users, newest
+// first.
 func due(ctx context.Context, db *ent.Client, user, below int64) ([]entry, error) {
 	var authors []int64
 	err := db.Follow.Query().Where(entfollow.FollowerID(user)).Select(entfollow.FieldFolloweeID).Scan(ctx, &authors)

@@ -11,9 +11,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The scan finds inboxes that lack something, and nothing wrong with any other: with those
-// whose owners followed or unfollowed somebody since, and follow stars.
-func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
+// The scan finds inboxes that lack notes. It reports no inbox of owners that followed or
+// unfollowed since, or that follow celebrities.
+func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 2
@@ -60,16 +60,16 @@ func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
 		right("an inbox that is whole")
 		m.note(t, bob, "bob")
 		follows(reader, followUser, 2)
-		right("followed somebody since")
+		right("followed a user since")
 		follows(reader, unfollow, 2)
-		right("and unfollowed him")
+		right("and unfollowed it")
 
 		lost := numberIn(t, notes[1])
 		if n := rdb.ZRem(t.Context(), inbox, fmt.Sprintf("%d/%d", numberIn(t, m.customers[1].id), lost)).Val(); n != 1 {
 			t.Fatalf("%d entries were taken out of the inbox", n)
 		}
-		want := fmt.Sprintf("note %d by user %d is missing", lost, numberIn(t, m.customers[1].id))
-		// The scan leaves out notes whose fan-out is not written down as ended yet.
+		want := fmt.Sprintf("it lacks note %d, by user %d", lost, numberIn(t, m.customers[1].id))
+		// The scan skips notes whose fan-out is not recorded as finished.
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			o, lines := scan(true)
 			return o.Found == 1 && o.Repaired == 0 && strings.Contains(lines, want)

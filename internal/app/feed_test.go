@@ -15,7 +15,7 @@ import (
 
 const aFeed = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { liveCursor pageInfo { hasNextPage endCursor } edges { cursor node { id title author { id } } } } } }`
 
-// A feedPage is what aFeed answers.
+// feedPage is the result of aFeed.
 type feedPage struct {
 	Me struct {
 		Feed struct {
@@ -50,7 +50,7 @@ func titles(t *testing.T, as *apptest.Server, first int) []string {
 	}
 }
 
-func TestAFeedShowsWhatThoseWriteWhomOneFollows(t *testing.T) {
+func TestFeedShowsNotesOfFollowedUsers(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -112,7 +112,7 @@ func follows(t *testing.T, s *apptest.Server, follower person, followees ...pers
 	}
 }
 
-// countOf is what a statement that counts says.
+// countOf returns the result of a counting statement.
 func countOf(t *testing.T, s *apptest.Server, statement string, args ...any) (n int) {
 	t.Helper()
 	if err := s.Components().DB.QueryRowContext(t.Context(), statement, args...).Scan(&n); err != nil {
@@ -141,7 +141,7 @@ type place struct {
 	title     string
 }
 
-// truth is what the database says a feed has below a number.
+// truth returns the expected feed below a number, from the database.
 func truth(t *testing.T, s *apptest.Server, reader person, below int64, most int) (list []place) {
 	t.Helper()
 	rows, err := s.Components().DB.QueryContext(t.Context(), `SELECT n.seq, n.id, n.title FROM notes AS n JOIN follows AS f ON f.followee_id = n.author_id
@@ -171,9 +171,10 @@ func numbered(name string, n int) (list []string) {
 	return list
 }
 
-// A page of the feed costs a read of the log, a script and a read of notes, whomever and how
-// many the reader follows; stars one more. What belongs to the notes is read for all at once.
-func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
+// A page of the feed costs one read of the log, one script and one read of notes, for any
+// number of followed users; celebrities cost one more. Children of the notes are read
+// together.
+func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 	t.Parallel()
 	const (
 		bare = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { id } } } } }`
@@ -202,7 +203,7 @@ func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
 		}
 		m.publishes(t, s, authors[0], numbered("more", 25)...)
 		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != len(stars) {
-			t.Fatalf("%d stars, want %d", n, len(stars))
+			t.Fatalf("%d celebrities, want %d", n, len(stars))
 		}
 		fannedOut(t, s)
 		if err := s.Stop(); err != nil {
@@ -222,11 +223,11 @@ func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
 		for _, tt := range []struct {
 			name string
 			who  person
-			want cost // beside those of the session and the user
+			want cost // without session and user
 		}{
 			{"who follows one author", one, cost{1, 2}},
 			{"who follows twelve", twelve, cost{1, 2}},
-			{"who follows twelve and three stars", starry, cost{1, 3}},
+			{"twelve users and three celebrities", starry, cost{1, 3}},
 		} {
 			var first feedPage
 			s.As(tt.who.token).Must(t, aFeed, map[string]any{"first": 10}, &first) // and what is read once is read
@@ -259,7 +260,7 @@ func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
 	})
 }
 
-func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
+func TestFeedIsPrivate(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -273,9 +274,9 @@ func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
 			who               *apptest.Server
 		}{
 			{"her own", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":{"edges":[{"node":{"title":"three"}},{"node":{"title":"two"}},{"node":{"title":"one"}}]}}}`, s.As(ann.token)},
-			{"somebody else's", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":null}}`, s.As(bob.token)},
+			{"another user's", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":null}}`, s.As(bob.token)},
 			{"an administrator", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s.As(m.admin.token)},
-			{"a stranger", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s},
+			{"anonymous", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s},
 		} {
 			if got := dataOf(t, tt.who, fmt.Sprintf(tt.query, ann.id), nil); got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
@@ -314,18 +315,19 @@ func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 			}
 		}
-		// A place in the log is nobody's own: from Ann's, Bob sees what is older in his feed.
-		var his feedPage
-		s.As(bob.token).Must(t, aFeed, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &his)
-		if len(his.Me.Feed.Edges) != 1 || his.Me.Feed.Edges[0].Node.Title != "two" {
-			t.Errorf("Bob sees %+v behind Ann's cursor", his.Me.Feed.Edges)
+		// Positions are not personal: from Ann's position, Bob gets the older notes of his own
+		// feed.
+		var page feedPage
+		s.As(bob.token).Must(t, aFeed, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &page)
+		if len(page.Me.Feed.Edges) != 1 || page.Me.Feed.Edges[0].Node.Title != "two" {
+			t.Errorf("Bob gets %+v after Ann's cursor", page.Me.Feed.Edges)
 		}
 	})
 }
 
-// The live cursor is the head of the log: it stays while nobody publishes or deletes, and
-// moves when anybody does, also somebody whom the reader does not follow.
-func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
+// The live cursor is the head of the log. It moves with every published or deleted note,
+// also of users that the reader does not follow.
+func TestLiveCursorFollowsTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -353,7 +355,7 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 			{"a followed author publishes", func() { theirs = m.publishes(t, other, author, "one") }, true},
 			{"a follow", func() { follows(t, other, ann, stranger) }, false},
 			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": stranger.id}, nil) }, false},
-			{"a stranger publishes", func() { m.publishes(t, other, stranger, "two") }, true},
+			{"an unfollowed user publishes", func() { m.publishes(t, other, stranger, "two") }, true},
 			{"a note is deleted", func() {
 				if err := other.Components().Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, theirs[0]); err != nil {
 					t.Fatal(err)
@@ -377,9 +379,9 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 	})
 }
 
-// Whatever Redis loses between the pages, and whatever others write: each page is what the
-// database has below the last note of the page before.
-func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
+// Each page equals the database below the last note of the previous page, whatever Redis
+// loses and others write meanwhile.
+func TestPagingSurvivesALostInbox(t *testing.T) {
 	t.Parallel()
 	const inPage = 7
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -409,7 +411,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 			{"nothing", func() {}, false},
 			{"the inbox", func() { redis(s.Components().Cache.Unlink(t.Context(), key).Err()) }, false},
 			{"which follow was the newest", func() { redis(s.Components().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
-			{"whom the reader follows", func() {
+			{"follows of the reader", func() {
 				redis(s.Components().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
 			}, false},
 			{"everything", func() { redis(testkit.AdminClient(t, s.Components().Cache).FlushAll(t.Context()).Err()) }, true},
@@ -445,7 +447,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 				}
 				below = next[inPage-1].seq
 				loss.lose()
-				if pages%2 == 1 { // somebody else publishes, and deletes what was shown and what was not
+				if pages%2 == 1 { // another user publishes, and deletes shown and unshown notes
 					m.publishes(t, other, authors[published%len(authors)], fmt.Sprint("meanwhile ", published))
 					published++
 					for _, gone := range []int64{next[0].note, next[inPage].note} {
@@ -460,9 +462,9 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 	})
 }
 
-// From the third follower on an author is a star, whose notes are pushed to nobody; with two
-// of them left they are pushed again. Readers see no difference.
-func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
+// From the third follower on, an author is a celebrity whose notes are not pushed. With
+// two followers left, they are pushed again. Readers see no difference.
+func TestAuthorBecomesAndStopsBeingACelebrity(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 3
@@ -511,12 +513,12 @@ func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
 		followers = fans
 		publish("three follow again", 0)
 		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != 1 {
-			t.Errorf("%d stars, want 1", n)
+			t.Errorf("%d celebrities, want 1", n)
 		}
 	})
 }
 
-func TestQueueStatsShowWhatWaitsToBePushed(t *testing.T) {
+func TestQueueStatsShowPendingFanOuts(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)

@@ -28,12 +28,12 @@ const (
 	togetherReaders = 2 // of each process
 )
 
-// TestPagesOfAFeedAreRightWhileAllElseHappens has readers and writers of two processes work
+// TestFeedPagesAreRightUnderConcurrency has readers and writers of two processes work
 // at once, while fan-outs run and die and Redis loses keys. Each call is written down with the
 // moments at which it began and returned. So of every note is known whether it was due all
 // the while that a page was read, and must be on it, or at no moment, and must not.
 // TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
-func TestPagesOfAFeedAreRightWhileAllElseHappens(t *testing.T) {
+func TestFeedPagesAreRightUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		together := newTogether(t, on)
@@ -54,8 +54,8 @@ func TestPagesOfAFeedAreRightWhileAllElseHappens(t *testing.T) {
 	})
 }
 
-// A span is a call, from its beginning to its return, by a clock that counts such moments. The
-// zero span is of a call that nobody made.
+// span is a call from its start to its return, in ticks of a shared clock. The zero span
+// means no call.
 type span struct{ began, returned int64 }
 
 // A life is that of a note or a follow.
@@ -84,7 +84,7 @@ func ended(lives []*life) (n int) {
 	return n
 }
 
-// A pageRead is a page that somebody read.
+// pageRead is a page and the time of its read.
 type pageRead struct {
 	span
 	by    int
@@ -95,7 +95,7 @@ type pageRead struct {
 	more  bool
 }
 
-// together is what several processes do at once.
+// together is the shared state of concurrent processes.
 type together struct {
 	ps     [2]*feedProcess
 	people []int64
@@ -122,7 +122,7 @@ func newTogether(t *testing.T, on storetest.Stores) *together {
 		g.ps[i].deaf, g.ps[i].died = i == 1, func() {}
 	}
 	for range togetherPeople {
-		user, err := w.on[0].DB.User.Create().SetNickname("somebody").Save(t.Context())
+		user, err := w.on[0].DB.User.Create().SetNickname("a user").Save(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func newTogether(t *testing.T, on storetest.Stores) *together {
 	return g
 }
 
-// call makes a call and says when.
+// call runs f and returns its span.
 func (g *together) call(do func() error) (span, error) {
 	s := span{began: g.now.Add(1)}
 	err := do()
@@ -213,8 +213,8 @@ func (g *together) lose(ctx context.Context, draw *rand.Rand) error {
 	return on.Redis.Unlink(ctx, keys...).Err()
 }
 
-// A togetherWriter is the one who begins and ends some of the follows, and all of its notes: so
-// these happen in turn.
+// togetherWriter is the only writer of some follows and of its own notes, so these changes
+// are sequential.
 type togetherWriter struct {
 	*together
 	p       *feedProcess
@@ -296,7 +296,7 @@ func (w *togetherWriter) turn(ctx context.Context, user, author int64) (err erro
 	return nil
 }
 
-// read reads somebody's feed to the end, or to about the hundredth note: what is written is
+// read reads a feed to the end, or to about the hundredth note, because writes are
 // sometimes faster.
 func (g *together) read(ctx context.Context, draw *rand.Rand) error {
 	user, size := g.people[draw.IntN(len(g.people))], 1+draw.IntN(5)
@@ -358,7 +358,7 @@ func (g *together) check(r pageRead) error {
 		delete(shown, n.id)
 	}
 	if len(shown) > 0 {
-		return fmt.Errorf("nobody published %v", shown)
+		return fmt.Errorf("%v was never published", shown)
 	}
 	if r.more && !next {
 		return errors.New("there is nothing behind it")
@@ -366,7 +366,7 @@ func (g *together) check(r pageRead) error {
 	return nil
 }
 
-// settled reads every feed when all is done, and wants what the plain query says.
+// settled compares every feed with the plain query at the end.
 func (g *together) settled(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()

@@ -7,9 +7,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A signed-in user whom the server has not seen costs one round trip more than one whom it
-// has, and a second one where the user's row is needed.
-func TestAFirstVisitCostsOneRoundTripForTheSession(t *testing.T) {
+// A signed-in user that is new to the server costs one round trip more, and a second one
+// if the row of the user is needed.
+func TestFirstVisitCostsOneExtraRoundTrip(t *testing.T) {
 	t.Parallel()
 	const (
 		aShop  = `query S($id: ID!) { shop(id: $id) { id name score } }`

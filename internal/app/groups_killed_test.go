@@ -108,7 +108,7 @@ func (w *writer) write(ctx context.Context, url string, rnd *rand.Rand, note, au
 
 // Many users write at once to a server that is killed by SIGKILL, three times. All answered
 // writes are stored, counters agree with the rows, and another server shows both.
-func TestAServerKilledAmongGroupsLosesNothingItAnswered(t *testing.T) {
+func TestKilledServerLosesNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
 	const users, kills, answersBetween = 40, 3, 400
 	stack := apptest.Real(t)
@@ -178,7 +178,7 @@ func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author
 			"follow": {w.follows, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d AND follower_id = %d", author, id)},
 		} {
 			if got := countOf(t, s, state.query) == 1; state.want != nil && got != *state.want {
-				t.Errorf("user %d: the %s is stored: %t, the answer said %t", id, what, got, *state.want)
+				t.Errorf("user %d: the %s is stored: %t, want %t as answered", id, what, got, *state.want)
 			}
 		}
 		comments := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM comments WHERE author_id = %d", id))

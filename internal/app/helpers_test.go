@@ -16,7 +16,7 @@ import (
 
 type draft = shop.Draft
 
-// testFile writes a file for this test alone and returns its path.
+// testFile writes a temporary file and returns its path.
 func testFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -26,7 +26,7 @@ func testFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// drafts makes shops within about 15 km of one place, some of them on one spot.
+// drafts returns shops within about 15 km, some of them at the same position.
 func drafts(rnd *rand.Rand, from, to int) []draft {
 	var list []draft
 	for i := from; i < to; i++ {
@@ -59,11 +59,11 @@ func quiet(t *testing.T, servers ...*apptest.Server) {
 		if n != last {
 			last, since = n, time.Now()
 		}
-		return time.Since(since) > 1300*time.Millisecond // guards are looked after each second
+		return time.Since(since) > 1300*time.Millisecond // guards are maintained each second
 	})
 }
 
-// warnings are what a server has warned of so far.
+// warnings returns the warnings of a server so far.
 func warnings(t *testing.T, s *apptest.Server) (all string) {
 	t.Helper()
 	for _, line := range s.Log.Lines(t) {
@@ -76,7 +76,7 @@ func warnings(t *testing.T, s *apptest.Server) (all string) {
 
 const createShop = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id name } userErrors { code message field } } }`
 
-// shopInput is what createShop takes for a plain shop, but for the changes.
+// shopInput returns a valid createShop input with the given changes.
 func shopInput(changes map[string]any) map[string]any {
 	input := map[string]any{"name": "A new shop", "typeId": "U2hvcFR5cGU6MQ", "address": "1 Street", "location": map[string]any{"lat": 10.5, "lng": 20.5}}
 	maps.Copy(input, changes)

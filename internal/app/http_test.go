@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A plain answer is one whose body was read.
+// plain is a response with its body.
 type plain struct {
 	status int
 	header http.Header
@@ -44,7 +44,7 @@ func plainAnswer(t *testing.T, method, url string, header http.Header) plain {
 }
 
 // Finding 18: metrics, probes, beacons and redirects had neither header.
-func TestEveryAnswerHasItsSecurityHeaders(t *testing.T) {
+func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := apptest.Embedded(t).Start(t)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
@@ -88,7 +88,7 @@ func TestEveryAnswerHasItsSecurityHeaders(t *testing.T) {
 	}
 }
 
-func TestMetricsCanHaveAnAddressOfTheirOwn(t *testing.T) {
+func TestMetricsHaveASeparateAddress(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.MetricsAddr = "127.0.0.1:0"
@@ -149,7 +149,7 @@ func TestMetricsCanHaveAnAddressOfTheirOwn(t *testing.T) {
 }
 
 // Finding 20: the playground answered 200 though the schema is hidden.
-func TestThePlaygroundIsOffWithoutIntrospection(t *testing.T) {
+func TestPlaygroundIsOffWithoutIntrospection(t *testing.T) {
 	t.Parallel()
 	for introspection, status := range map[bool]int{true: 200, false: 404} {
 		stack := apptest.Embedded(t)

@@ -51,7 +51,7 @@ func until(t *testing.T, cond func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// heat makes a key hot enough to be kept in a server's own memory.
+// heat makes a key hot enough for the local cache of a server.
 func heat(t *testing.T, s *apptest.Server, id int64) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, func() bool {
@@ -74,7 +74,7 @@ const (
 
 // What was changed on one server is seen by the memories of another: rows, lists,
 // roles, the end of sessions.
-func TestAChangeOnOneServerIsSeenOnAnother(t *testing.T) {
+func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
 	importCSV(t, stack, 1)
@@ -141,8 +141,8 @@ func TestAChangeOnOneServerIsSeenOnAnother(t *testing.T) {
 	t.Logf("a log-out: seen on another server after %v", took)
 }
 
-// A detour is an address of a Redis that leads to another one when it is told so,
-// as a name that Sentinel or a service moves; or on which nothing moves any more.
+// detour is an address of a Redis. It can be redirected, like a name that Sentinel moves,
+// or frozen.
 type detour struct {
 	net.Listener
 	frozen atomic.Bool // what is sent gets lost, and no connection ends
@@ -228,14 +228,14 @@ func direct(t *testing.T, url string) *redis.Client {
 
 // A Redis that fails over to a replica which was behind brings old values back,
 // that were deleted and acknowledged. They are gone within a second (A12).
-func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
+func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 	stack := apptest.Real(t)
 	importCSV(t, stack, 1)
 	stack.Config.RateUser = 0
 	master, replica := stack.Config.RedisURL, testkit.Redis(t)
 	way := newDetour(t, master)
 	stack.Config.RedisURL = way.url()
-	stack.Config.L1Bytes = 0 // what Redis says is served
+	stack.Config.L1Bytes = 0 // every read reaches Redis
 	s := stack.Start(t)
 	stack.Config.L1Bytes = 1 << 20
 	near := stack.Start(t)
@@ -280,7 +280,7 @@ func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
 	}
 }
 
-// copyAll is what a replica has that has just caught up.
+// copyAll copies all keys, like a replica that has caught up.
 func copyAll(t *testing.T, from, to redis.UniversalClient) {
 	t.Helper()
 	if err := to.FlushAll(t.Context()).Err(); err != nil {
@@ -304,7 +304,7 @@ func copyAll(t *testing.T, from, to redis.UniversalClient) {
 
 // A server that the bus does not reach serves what it holds itself for no longer
 // than a second (A17).
-func TestALogoutIsSeenWithinASecondWithoutTheBus(t *testing.T) {
+func TestLogoutIsVisibleWithinASecondWithoutBus(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
 	caches := testkit.Redis(t)
@@ -334,9 +334,8 @@ func TestALogoutIsSeenWithinASecondWithoutTheBus(t *testing.T) {
 	way.frozen.Store(false)
 }
 
-// What somebody changes in psql is seen, in memories too, where the log of the
-// database can be read.
-func TestAChangeInPsqlIsSeen(t *testing.T) {
+// With the log reader, caches follow changes in psql, also local caches.
+func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.LogReader = "auto"
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
@@ -379,8 +378,8 @@ func TestAChangeInPsqlIsSeen(t *testing.T) {
 	}
 }
 
-// A Redis that is emptied costs one load for each thing, and lets nobody back in.
-func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
+// An emptied Redis costs one load per value and revives no ended session.
+func TestEmptiedRedisIsRefilled(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	importCSV(t, stack, 20)
@@ -407,13 +406,13 @@ func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
 
 // Jobs that take longer than a recovery are left to the outbox. A recovery that began
 // again for them ended all that is cached every half a minute, and never ended itself.
-func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
+func TestRecoveryEndsBeforeSlowJobs(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)
 	quiet(t, a)
 	ann, _ := a.Login(t, "13800001111")
-	ann.Must(t, `{ me { feed(first: 1) { edges { node { id } } } } }`, nil, nil) // the feed has something to look at
+	ann.Must(t, `{ me { feed(first: 1) { edges { node { id } } } } }`, nil, nil) // the feed has an inbox
 	_, err := stack.SQL(t).ExecContext(t.Context(),
 		`INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('follows', 'none that can be done', 0, 0, 1, 1)`)
 	if err != nil {
@@ -428,9 +427,9 @@ func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
 	}
 }
 
-// What others changed in the database is told to the Redis of the caches. Only where that is
-// another one do the caches end: not for each restart of the one that holds the state.
-func TestCachesEndWithTheRedisThatHasThem(t *testing.T) {
+// Changes by other programs are invalidated in the cache Redis. The caches are dropped
+// only if that Redis is replaced, not at each restart of the state Redis.
+func TestCachesAreInvalidatedWithTheirRedis(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)

@@ -30,7 +30,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// doomedEnv has a process of this test be one that dies: see doom.
+// doomedEnv contains the input of a process of this test that dies: see doom.
 const doomedEnv = "TANDIAN_TEST_DOOMED"
 
 func TestMain(m *testing.M) {
@@ -69,15 +69,15 @@ func parallelTests() error {
 	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 }
 
-// A doomed is a process that renames a shop and is killed by SIGKILL between its
-// commit and the first word of it to Redis.
+// doomed describes a process that renames a shop and is killed by SIGKILL between its
+// commit and its first message to Redis.
 type doomed struct {
 	Config config.Config
 	Shop   int64
 	Name   string
 }
 
-// doom is that process. It prints when it died, in unix nanoseconds.
+// doom runs that process. It prints when it died, in unix nanoseconds.
 func doom(text string) error {
 	var d doomed
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -91,10 +91,10 @@ func doom(text string) error {
 	}
 	h.Cache.AddHook(suicide{})
 	_, err = h.Shops.Update(ctx, shop.Editor{IsAdmin: true}, d.Shop, shop.Changes{Name: optional.Set(d.Name)})
-	return fmt.Errorf("it lives: %w", err)
+	return fmt.Errorf("the process survived: %w", err)
 }
 
-// suicide kills the process in place of a command that Redis was to be sent.
+// suicide kills the process instead of sending a command to Redis.
 type suicide struct{}
 
 func die() {
@@ -113,7 +113,7 @@ func (suicide) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 	return func(context.Context, []redis.Cmder) error { die(); return nil }
 }
 
-// killAfterCommit returns when the process died.
+// killAfterCommit runs d and returns when the process died.
 func killAfterCommit(t *testing.T, d doomed) time.Time {
 	t.Helper()
 	text, err := json.Marshal(d)
@@ -132,12 +132,11 @@ func killAfterCommit(t *testing.T, d doomed) time.Time {
 	return time.Unix(0, nanos)
 }
 
-// Another process invalidates what a writer left cached that was killed between
-// its commit and its invalidation (A11). Half of the changes must be visible within
-// the 1.5 s that the design guarantees after a death, and nine of ten within twice
-// that. The worst has ten times that, because the machine may be busy. Run the test
-// with -v for the figures.
-func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
+// Another process invalidates the rows of a writer that was killed between its commit and
+// its invalidation (A11). Half of the changes must be visible within the 1.5 s that the
+// design guarantees after a death, nine of ten within twice that, and the worst within ten
+// times that, because the machine may be busy. Run the test with -v for the figures.
+func TestKilledWriterIsInvalidatedByOthers(t *testing.T) {
 	const kills, afterDeath = 10, 1500 * time.Millisecond
 	for _, reader := range []string{"off", "auto"} {
 		t.Run("log reader "+reader, func(t *testing.T) {
@@ -173,7 +172,7 @@ func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 				cancel()
 			}
 			slices.Sort(gone)
-			t.Logf("%d kills: the old row was gone after %v (median), %v (worst)", kills, gone[kills/2], gone[kills-1])
+			t.Logf("%d kills: the old row was invisible after %v (median), %v (worst)", kills, gone[kills/2], gone[kills-1])
 			if median := gone[kills/2]; median > afterDeath {
 				t.Errorf("half of them took longer than %v, want at most %v", median, afterDeath)
 			}
@@ -187,7 +186,7 @@ func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// onlyShop is the id of the one shop that there is.
+// onlyShop returns the id of the only shop.
 func onlyShop(t *testing.T, s *apptest.Server) int64 {
 	t.Helper()
 	page, err := s.Components().Shops.List(t.Context(), shop.Query{First: 2})

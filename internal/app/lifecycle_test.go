@@ -51,7 +51,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestARunningRequestFinishesWhenTheServerStops(t *testing.T) {
+func TestRunningRequestFinishesWhenServerStops(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -93,7 +93,7 @@ func TestOneProcessPerDataDirectory(t *testing.T) {
 	stack.Start(t)
 	_, errs, code := stack.Command(t, "seed", "--shops", "1")
 	if code != 1 || !strings.Contains(errs, fmt.Sprintf("in use by process %d", os.Getpid())) {
-		t.Errorf("a second process: %d, %s; want 1 and who holds the folder", code, errs)
+		t.Errorf("a second process: %d, %s; want 1 and the process that uses the folder", code, errs)
 	}
 }
 
@@ -116,13 +116,12 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 	stack.Seed(t, "--shops", "1")
 	shared.Start(t)
 	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "database is in use by other processes") {
-		t.Errorf("beside a server with a Redis: %d, %s", code, errs)
+		t.Errorf("next to a server with a Redis: %d, %s", code, errs)
 	}
 }
 
-// A server whose lock went with its connection takes it again, or ends when
-// somebody else has it now.
-func TestALostClaimIsTakenAgain(t *testing.T) {
+// A server that loses its lock with the connection takes it again.
+func TestLostClaimIsRetaken(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Config.RedisURL = ""
@@ -146,9 +145,8 @@ func TestALostClaimIsTakenAgain(t *testing.T) {
 	s.Must(t, `{ shopTypes { name } }`, nil, nil)
 }
 
-// Each process rebuilds what its own readers missed, also one that does nothing
-// but serve.
-func TestAnAPIWithoutWorkersBuildsItsCells(t *testing.T) {
+// Each process builds the GEO cells that its readers miss, also without workers.
+func TestAPIWithoutWorkersBuildsGEOCells(t *testing.T) {
 	stack := apptest.Real(t)
 	importCSV(t, stack, 10)
 	stack.Config.Run = []string{"api"}
@@ -184,7 +182,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	// A database that will be there later: a listener that says nothing yet.
+	// A database that is not up yet: a silent listener.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -313,10 +311,9 @@ func TestMetricsShowEveryPart(t *testing.T) {
 	}
 }
 
-// Who balances over servers by who is least busy must not find one that starts the least
-// busy of all. So what it cannot give to another server waits for the end of the start, if
-// that is soon.
-func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
+// A least-connections load balancer must not prefer a starting server. Requests that it
+// cannot retry elsewhere wait for the end of a short start.
+func TestPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
 	a, err := app.New(&cfg, slog.New(slog.DiscardHandler), io.Discard)
@@ -344,7 +341,7 @@ func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 		t.Errorf("a start that takes long: %s", got)
 	}
 	if took := time.Since(begin); took < 2*time.Second || took > 10*time.Second {
-		t.Errorf("it was told so after %v", took)
+		t.Errorf("answered after %v", took)
 	}
 	answers := ask()
 	select {
@@ -358,12 +355,12 @@ func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	}
 }
 
-// A client that does not read must hold up nothing, whoever answers it.
-func TestEveryAnswerHasATimeToBeWritten(t *testing.T) {
+// A client that does not read must block nothing.
+func TestEveryResponseHasAWriteDeadline(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.CORSOrigins = []string{"https://app.example.com"}
 	s := stack.Start(t)
-	whole := s.Whole(prometheus.NewRegistry())
+	handler := s.FullHandler(prometheus.NewRegistry())
 	const body = `{"query":"{ __typename }"}`
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -371,15 +368,15 @@ func TestEveryAnswerHasATimeToBeWritten(t *testing.T) {
 		want                     int
 	}{
 		{"GraphQL", "POST", "/graphql", body, nil, 200},
-		{"GraphQL to who waits to go on", "POST", "/graphql", body, []string{"Expect", "100-continue"}, 200},
+		{"GraphQL with Expect", "POST", "/graphql", body, []string{"Expect", "100-continue"}, 200},
 		{"GraphQL in a URL", "GET", "/graphql?query=%7B__typename%7D", "", nil, 200},
-		{"an answer that is packed", "POST", "/graphql", body, []string{"Accept-Encoding", "gzip"}, 200},
-		{"no GraphQL", "POST", "/graphql", "{", nil, 400},
-		{"another page's", "POST", "/graphql", body, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a compressed response", "POST", "/graphql", body, []string{"Accept-Encoding", "gzip"}, 200},
+		{"invalid JSON", "POST", "/graphql", "{", nil, 400},
+		{"cross-site", "POST", "/graphql", body, []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"a preflight", "OPTIONS", "/graphql", "", []string{"Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"}, 204},
-		{"no socket", "GET", "/graphql", "", []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, 400},
-		{"no socket of a POST", "POST", "/graphql", body, []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 405},
-		{"what is not there", "GET", "/media/none", "", nil, 404},
+		{"invalid upgrade", "GET", "/graphql", "", []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, 400},
+		{"upgrade of a POST", "POST", "/graphql", body, []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 405},
+		{"unknown path", "GET", "/media/none", "", nil, 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
@@ -388,7 +385,7 @@ func TestEveryAnswerHasATimeToBeWritten(t *testing.T) {
 				r.Header.Set(tt.header[i], tt.header[i+1])
 			}
 			w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
-			whole.ServeHTTP(w, r)
+			handler.ServeHTTP(w, r)
 			if w.Code != tt.want || w.late {
 				t.Errorf("%d, want %d; written without a deadline: %v\n%s", w.Code, tt.want, w.late, w.Body)
 			}
@@ -396,7 +393,7 @@ func TestEveryAnswerHasATimeToBeWritten(t *testing.T) {
 	}
 }
 
-// A timedWriter notices what is written before it has a deadline.
+// timedWriter detects writes without a deadline.
 type timedWriter struct {
 	*httptest.ResponseRecorder
 	timed, late bool

@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// link asks for a page as a client at an address that says nothing of what it accepts.
+// link requests a page from a client address without an Accept header.
 func link(t *testing.T, s *apptest.Server, path, addr string) (status int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
@@ -27,7 +27,7 @@ func link(t *testing.T, s *apptest.Server, path, addr string) (status int) {
 	return res.StatusCode
 }
 
-func TestALinkSaysWhetherItsObjectExists(t *testing.T) {
+func TestLinkStatusShowsWhetherObjectExists(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
 	staff := hire(t, stack)
@@ -49,7 +49,7 @@ func TestALinkSaysWhetherItsObjectExists(t *testing.T) {
 		{"/notes/" + note, 200},
 		{"/users/" + me.Me.ID, 200},
 		{"/users/" + me.Me.ID + "/followees", 200},
-		{"/orders/" + absent("Order"), 200}, // nobody else learns which orders exist
+		{"/orders/" + absent("Order"), 200}, // others must not learn which orders exist
 		{"/shops/" + absent("Shop"), 404},
 		{"/shops/" + me.Me.ID, 404},
 		{"/shops/" + m.shop + "=", 404},
@@ -70,7 +70,7 @@ func TestALinkSaysWhetherItsObjectExists(t *testing.T) {
 }
 
 // The page comes with 200 then, and nothing is read for it.
-func TestLinksToNothingAreLookedUpOnlySoOften(t *testing.T) {
+func TestBrokenLinkLookupsAreLimited(t *testing.T) {
 	t.Parallel()
 	const limit = 4
 	stack := apptest.Embedded(t)
@@ -93,6 +93,6 @@ func TestLinksToNothingAreLookedUpOnlySoOften(t *testing.T) {
 		}
 	})
 	if got := link(t, s, shopOf(200), "203.0.113.99"); got != http.StatusNotFound {
-		t.Errorf("somebody else: got %d, want 404", got)
+		t.Errorf("another client: got %d, want 404", got)
 	}
 }

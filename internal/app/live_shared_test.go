@@ -13,11 +13,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Every way through the schema from a note to something that it can be asked is subscribed
-// to by two people, for one of whom everything is different that can be, and who would share
-// one execution if they could. What each is told must be what each is answered: so a field
-// that depends on who asks cannot be added without being told to each by himself.
-func TestNobodyIsToldWhatIsSomebodyElses(t *testing.T) {
+// Two users subscribe to every field that is reachable from a note, and differ in
+// everything possible. They would share one execution if they could. Each event must equal
+// a query of the same user, so a new field that depends on the viewer cannot leak.
+func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous, stack.Config.AbsentReads = 0, 0, 0
@@ -57,25 +56,25 @@ func TestNobodyIsToldWhatIsSomebodyElses(t *testing.T) {
 			told[i].Note, answered[i].Note = compact(t, told[i].Note), compact(t, answered[i].Note)
 		}
 		if diff := cmp.Diff(answered, told); diff != "" {
-			t.Errorf("%s (-answered +told)\n%s", way, diff)
+			t.Errorf("%s (-answered +delivered)\n%s", way, diff)
 		}
 		if cmp.Diff(answered[0], answered[1]) != "" {
 			differ++
 		}
 	}
 	if differ < 5 {
-		t.Errorf("%d of %d ways differ by who asks: this shows nothing", differ, len(ways))
+		t.Errorf("%d of %d ways depend on the viewer: too few for this test", differ, len(ways))
 	}
-	t.Logf("%d ways, %d of which differ by who asks", len(ways), differ)
+	t.Logf("%d ways, %d of which depend on the viewer", len(ways), differ)
 }
 
-// said is what somebody was told, or answered, of a note.
+// said is the data of an event or an answer about a note.
 type said struct {
 	Note  json.RawMessage
 	Codes []string
 }
 
-// note returns what the next event of an operation says of its note. Whatever was on its way
+// note returns the note of the next event of an operation. Whatever was on its way
 // of those before is passed over.
 func (c *socket) note(t *testing.T, id string) (s said) {
 	t.Helper()
@@ -107,7 +106,7 @@ func (c *socket) note(t *testing.T, id string) (s said) {
 	}
 }
 
-// answerOf is what a query says of a note.
+// answerOf returns the answer to a query about a note.
 func answerOf(t *testing.T, as *apptest.Server, query, id string) (s said) {
 	t.Helper()
 	var data struct{ Note json.RawMessage }
@@ -141,7 +140,7 @@ func compact(t *testing.T, note json.RawMessage) json.RawMessage {
 	return text
 }
 
-// waysFrom are selections that each lead from a type to one thing that can be asked, through
+// waysFrom returns selections that each lead from a type to one field, through
 // no type twice.
 func waysFrom(t *testing.T, name string) []string {
 	t.Helper()
@@ -190,7 +189,7 @@ func given(t *testing.T, f *ast.FieldDefinition) string {
 		}
 		value, ok := values[a.Type.Name()]
 		if !ok {
-			t.Fatalf("%s needs a value of type %s: say one here", f.Name, a.Type)
+			t.Fatalf("%s needs a value of type %s: add one here", f.Name, a.Type)
 		}
 		list = append(list, a.Name+": "+value)
 	}

@@ -21,7 +21,7 @@ const feedUpdates = `subscription F($after: Cursor) { feedUpdates(after: $after)
   ... on FeedResync { cursor }
 } }`
 
-// liveTown is two people, of whom ann follows bob, as servers hear them.
+// liveTown has two users on several servers; Ann follows Bob.
 type liveTown struct {
 	market
 	s, ann, bob *apptest.Server
@@ -42,7 +42,7 @@ func (l liveTown) dialAnn(t *testing.T, at *apptest.Server) *socket {
 	return dial(t, at, l.customers[0].token)
 }
 
-func TestAFeedIsFollowedLive(t *testing.T) {
+func TestFeedIsUpdatedLive(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		town := newLiveTown(t, stack)
@@ -76,12 +76,12 @@ func TestAFeedIsFollowedLive(t *testing.T) {
 		town.ann.Must(t, followUser, map[string]any{"id": town.customers[1].id}, nil)
 		town.note(t, bob, "Followed")
 		if got := c.event(t); !strings.Contains(got, `"title":"Followed"`) {
-			t.Fatalf("after following anew came %s", got)
+			t.Fatalf("got %s after the new follow", got)
 		}
 	})
 }
 
-func TestACursorThatALiveFeedCannotGoOnFrom(t *testing.T) {
+func TestLiveFeedRejectsUnusableCursors(t *testing.T) {
 	town := newLiveTown(t, apptest.Embedded(t))
 	for _, tt := range []struct{ name, after, want string }{
 		{"garbage", "x", "BAD_USER_INPUT"},
@@ -96,7 +96,7 @@ func TestACursorThatALiveFeedCannotGoOnFrom(t *testing.T) {
 			}
 		})
 	}
-	t.Run("of nobody", func(t *testing.T) {
+	t.Run("anonymous", func(t *testing.T) {
 		c := dial(t, town.s, "")
 		c.follow(t, feedUpdates, nil)
 		if got := c.event(t); got != "UNAUTHENTICATED" {
@@ -107,7 +107,7 @@ func TestACursorThatALiveFeedCannotGoOnFrom(t *testing.T) {
 
 // An event stream that breaks off goes on behind its last event by itself: browsers send its
 // id.
-func TestAnEventStreamGoesOnBehindItsLastEvent(t *testing.T) {
+func TestEventStreamResumesAfterLastEvent(t *testing.T) {
 	town := newLiveTown(t, apptest.Embedded(t))
 	open := func(last string) (next func() (id, data string), end func()) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, town.s.URL+"/graphql", strings.NewReader(`{"query":"subscription { feedUpdates { __typename ... on FeedNoteAdded { note { title } } } }"}`))
@@ -167,7 +167,7 @@ func TestAnEventStreamGoesOnBehindItsLastEvent(t *testing.T) {
 	}
 }
 
-func TestALogOutEndsLiveFeedsOnEveryServer(t *testing.T) {
+func TestLogoutEndsLiveFeedsOnEveryServer(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		town := newLiveTown(t, stack)
@@ -192,17 +192,17 @@ func TestALogOutEndsLiveFeedsOnEveryServer(t *testing.T) {
 				t.Errorf("%s", got)
 			}
 		}
-		if d := time.Since(began); d > 30*time.Second { // tenfold of seconds; a look by itself takes a minute
+		if d := time.Since(began); d > 30*time.Second { // ten times the expected seconds; a periodic recheck takes a minute
 			t.Errorf("it took %v", d)
 		}
 		stays.send(t, map[string]any{"type": "ping"})
 		if m, closed := stays.read(t); m.Type != "pong" {
-			t.Errorf("somebody else's socket: %v %d", m.Type, closed)
+			t.Errorf("another user's socket: %v %d", m.Type, closed)
 		}
 	})
 }
 
-func TestQueueStatsShowHowFarLiveFeedsAreBehind(t *testing.T) {
+func TestQueueStatsShowLiveFeedLag(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	stats, err := s.Components().Queues.QueueStats(t.Context())
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 
 const uploadImage = `mutation U($file: Upload!) { uploadImage(file: $file) { image { url width height thumbnailUrl } userErrors { code message field } } }`
 
-// uploaded is what became of an upload.
+// uploaded is the result of an upload.
 type uploaded struct {
 	UploadImage struct {
 		Image *struct {
@@ -104,7 +104,7 @@ func get(t *testing.T, url string) got {
 	return got{res.StatusCode, res.Header, body}
 }
 
-func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
+func TestPicturesAreUsedInNotesShopsAndProfiles(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)
@@ -179,7 +179,7 @@ func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
 }
 
 // Nothing of the file is needed for the refusal: it comes while the server waits for it.
-func TestWhoIsNotSignedInIsRefusedBeforeTheFileIsRead(t *testing.T) {
+func TestAnonymousUploadIsRejectedBeforeReading(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
@@ -202,9 +202,10 @@ func TestWhoIsNotSignedInIsRefusedBeforeTheFileIsRead(t *testing.T) {
 	}
 }
 
-// testdata/hostile has pictures that are none, that are more than they say, or that take
-// more than they may. The first word of a file's name says what must become of it.
-func TestHostilePicturesAreRefusedAndHarmNobody(t *testing.T) {
+// testdata/hostile has files that are no pictures, that are larger than they declare, or
+// that need more memory than allowed. The first word of a file name is the expected
+// result.
+func TestHostilePicturesAreRejected(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	ann, _ := s.Login(t, "+99900000101")
 	files, err := filepath.Glob("testdata/hostile/*")
@@ -237,25 +238,25 @@ func TestHostilePicturesAreRefusedAndHarmNobody(t *testing.T) {
 				}
 				for _, rest := range []string{"<script", "PK\x03\x04", "Exif", "GPS", "<?php"} {
 					if bytes.Contains(body, []byte(rest)) {
-						t.Errorf("%s: %q is kept", name, rest)
+						t.Errorf("%s: %q is stored", name, rest)
 					}
 				}
 			}
 		case word != "rejected":
-			t.Errorf("nobody says what must become of %s", name)
+			t.Errorf("%s has no expected result", name)
 		}
 	}
 }
 
-func TestPicturesAreKeptInABucketWhereOneIsNamed(t *testing.T) {
+func TestPicturesAreStoredInABucket(t *testing.T) {
 	backend := s3mem.New()
 	if err := backend.CreateBucket("pictures"); err != nil {
 		t.Fatal(err)
 	}
 	bucket := httptest.NewServer(gofakes3.New(backend).Server())
 	defer bucket.Close()
-	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "whom nobody knows")
+	t.Setenv("AWS_ACCESS_KEY_ID", "unknown")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "unknown")
 	stack := apptest.Real(t)
 	stack.Config.MediaURL = "s3://pictures/town?region=eu-1&endpoint=" + bucket.URL
 	a, b := stack.Start(t), stack.Start(t)
@@ -276,7 +277,7 @@ func TestPicturesAreKeptInABucketWhereOneIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheDemoTownHasPictures(t *testing.T) {
+func TestDemoTownHasPictures(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.DemoPictures = true
@@ -339,7 +340,7 @@ func TestTheDemoTownHasPictures(t *testing.T) {
 
 // Of two changes of an avatar at once one is the last, and the picture that is shown then
 // is written down as shown.
-func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
+func TestAvatarUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	m := opened(t, stack, 1)
@@ -370,8 +371,8 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 	}
 }
 
-// What the shop shows already may be sent back, whatever became of it.
-func TestAShopKeepsThePicturesThatItHas(t *testing.T) {
+// A shop may send back its current pictures, in any state.
+func TestShopMayResendItsPictures(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)

@@ -51,14 +51,14 @@ func found(t *testing.T, s *apptest.Server, vars map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// sees waits until what is shown is what it should be, for as long as a server may
-// take to hear of a change elsewhere.
+// sees waits until a value is visible, for the time that an invalidation from another
+// server may take.
 func sees(t *testing.T, what, want string, shown func() string) {
 	t.Helper()
 	await(t, roomy*healthy, time.Millisecond, what, want, shown)
 }
 
-// await looks again and again until what is shown is what it should be.
+// await polls until shown returns want.
 func await(t *testing.T, within, pause time.Duration, what, want string, shown func() string) {
 	t.Helper()
 	got := shown()
@@ -71,7 +71,7 @@ func await(t *testing.T, within, pause time.Duration, what, want string, shown f
 }
 
 // Where it was made at once, elsewhere within moments.
-func TestAMerchantsShopIsSeenByEveryInstance(t *testing.T) {
+func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
 	_, owner, _ := merchants(t, stack, a)
@@ -143,7 +143,7 @@ func TestAMerchantsShopIsSeenByEveryInstance(t *testing.T) {
 	}
 }
 
-func TestOnlyTheOwnerAndAdministratorsChangeAShop(t *testing.T) {
+func TestOnlyOwnerAndAdministratorsChangeAShop(t *testing.T) {
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	admin, owner, other := merchants(t, stack, s)
@@ -155,7 +155,7 @@ func TestOnlyTheOwnerAndAdministratorsChangeAShop(t *testing.T) {
 		name string
 		who  *apptest.Server
 		want string
-	}{{"nobody", s, "UNAUTHENTICATED"}, {"a customer", customer, "FORBIDDEN"}, {"another merchant", other, "FORBIDDEN"}, {"the owner", owner, ""}, {"an administrator", admin, ""}} {
+	}{{"anonymous", s, "UNAUTHENTICATED"}, {"a customer", customer, "FORBIDDEN"}, {"another merchant", other, "FORBIDDEN"}, {"the owner", owner, ""}, {"an administrator", admin, ""}} {
 		if c := code(t, step.who.Do(t, updateShop, map[string]any{"input": map[string]any{"id": id, "name": step.name}}, nil)); c != step.want {
 			t.Errorf("%s: %q, want %q", step.name, c, step.want)
 		}
@@ -180,7 +180,7 @@ func TestOnlyTheOwnerAndAdministratorsChangeAShop(t *testing.T) {
 	}
 }
 
-func TestEverythingThatIsWrongWithAShopIsSaidAtOnce(t *testing.T) {
+func TestAllErrorsOfAShopAreReported(t *testing.T) {
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	_, owner, _ := merchants(t, stack, s)

@@ -103,7 +103,7 @@ func walk(t *testing.T, s *apptest.Server, near, filter map[string]any, first in
 	return nil, nil
 }
 
-// settled waits until a look near a place is answered by the GEO cells.
+// settled waits until queries near a position are answered by the GEO cells.
 func settled(t *testing.T, s *apptest.Server, near map[string]any) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool {
@@ -179,7 +179,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 		sql := s.Counter(t, "tandian_shop_near_total", "source", "sql")
 		check("cells")
 		if now := s.Counter(t, "tandian_shop_near_total", "source", "sql"); now != sql {
-			t.Errorf("the rows were asked %v times although the cells are there", now-sql)
+			t.Errorf("got %v reads of rows, want none with built cells", now-sql)
 		}
 	})
 }
@@ -207,11 +207,11 @@ func TestNearPagesEndExactly(t *testing.T) {
 	})
 }
 
-// here is where importCSV puts its shops.
+// here is the area of the shops of importCSV.
 var here = map[string]any{"lat": 21.0, "lng": 105.0, "radius": 5000}
 
-// importCSV imports n shops along a line to the north, 10 m apart; the first
-// five stand on one spot. The embedded stack must not be running.
+// importCSV imports n shops along a line to the north, 10 m apart. The first five are at
+// one position. The embedded stack must not be running.
 func importCSV(t *testing.T, stack *apptest.Stack, n int) {
 	t.Helper()
 	path := writeCSV(t, n)
@@ -239,7 +239,7 @@ func writeCSV(t *testing.T, n int) string {
 }
 
 // Equal sort keys must not trap a reader on one page.
-func TestShopsOnOneSpotArePagedOnceEach(t *testing.T) {
+func TestShopsAtOnePositionArePagedOnce(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		importCSV(t, stack, 30)
@@ -270,7 +270,7 @@ func TestShopsOnOneSpotArePagedOnceEach(t *testing.T) {
 	})
 }
 
-func TestRedisAwayTheRowsAnswer(t *testing.T) {
+func TestRowsAnswerWithoutRedis(t *testing.T) {
 	stack := apptest.Real(t)
 	importCSV(t, stack, 30)
 	s := stack.Start(t)

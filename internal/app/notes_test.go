@@ -70,7 +70,7 @@ func dataOf(t *testing.T, as *apptest.Server, query string, variables map[string
 	return string(data)
 }
 
-// numberIn is what an id has inside.
+// numberIn returns the number of an id.
 func numberIn(t *testing.T, id string) int64 {
 	t.Helper()
 	var parsed scalar.ID
@@ -80,8 +80,8 @@ func numberIn(t *testing.T, id string) int64 {
 	return parsed.N
 }
 
-// Many like and unlike notes at random, of two servers where there are two. When they are
-// done, the rows, the counts, the sorted set in Redis and what everybody is told agree.
+// Users like and unlike notes at random, on two servers if possible. At the end, rows,
+// counts, the sorted set in Redis and the answers agree.
 func TestLikesNeverDrift(t *testing.T) {
 	t.Parallel()
 	const taps = 60
@@ -131,7 +131,7 @@ func TestLikesNeverDrift(t *testing.T) {
 					var mine struct{ Note struct{ IsLiked bool } }
 					s.As(c.token).Must(t, aNote, map[string]any{"id": id}, &mine)
 					if mine.Note.IsLiked != slices.Contains(want, c.id) {
-						t.Errorf("%s is told %v", c.id, mine.Note.IsLiked)
+						t.Errorf("%s gets %v", c.id, mine.Note.IsLiked)
 					}
 				}
 			}
@@ -151,7 +151,8 @@ func TestLikesNeverDrift(t *testing.T) {
 	})
 }
 
-// likersOf are who likes a note by its rows, and fails unless the row of counts agrees.
+// likersOf returns the likers of a note from the rows. It fails if the row of counts
+// differs.
 func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
 	t.Helper()
 	ids := []string{}
@@ -179,9 +180,9 @@ func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
 
 const hotPage = `query H($first: Int!) { hotNotes(first: $first) { edges { node { isLiked firstLikers { nickname } author { nickname isFollowed } } } } }`
 
-// What belongs to the notes of a page is read for all of them at once, whatever their
-// number: a page of ten costs what a page of two costs.
-func TestAPageOfHotNotesCostsAFixedNumberOfRoundTrips(t *testing.T) {
+// Children of the notes of a page are read together: a page of ten costs the same as a
+// page of two.
+func TestHotNotesPageHasFixedRoundTripCount(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.L1Bytes = 0 // what a process remembers would hide it
@@ -233,7 +234,7 @@ func TestAPageOfHotNotesCostsAFixedNumberOfRoundTrips(t *testing.T) {
 	})
 }
 
-// firstNote is the newest note of whoever asks.
+// firstNote returns the newest note of the viewer.
 func firstNote(t *testing.T, as *apptest.Server) string {
 	t.Helper()
 	var mine struct {
@@ -248,7 +249,7 @@ func firstNote(t *testing.T, as *apptest.Server) string {
 }
 
 // Without anything in Redis, a page of ten costs as many statements as one of two.
-func TestAColdPageOfHotNotesCostsAFixedNumberOfStatements(t *testing.T) {
+func TestColdHotNotesPageHasFixedStatementCount(t *testing.T) {
 	stack := apptest.Real(t)
 	m := opened(t, stack, 11)
 	s := stack.Start(t)
@@ -275,7 +276,7 @@ func TestAColdPageOfHotNotesCostsAFixedNumberOfStatements(t *testing.T) {
 	}
 }
 
-func TestNotesFromPublishingToTheirEnd(t *testing.T) {
+func TestNoteLifecycle(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -317,7 +318,7 @@ func TestNotesFromPublishingToTheirEnd(t *testing.T) {
 		is(ann, `mutation L($id: ID!) { unlikeComment(id: $id) { comment { likeCount isLiked } userErrors { code } } }`, map[string]any{"id": root}, `{"unlikeComment":{"comment":{"likeCount":0,"isLiked":false},"userErrors":[]}}`)
 
 		if got := code(t, bob.Do(t, deleteNote, by, nil)); got != "FORBIDDEN" {
-			t.Errorf("somebody else deletes it: %s", got)
+			t.Errorf("another user deletes it: %s", got)
 		}
 		is(ann, deleteNote, by, fmt.Sprintf(`{"deleteNote":{"deletedNoteId":%q,"userErrors":[]}}`, id))
 		is(ann, deleteNote, by, `{"deleteNote":{"deletedNoteId":null,"userErrors":[{"code":"NOT_FOUND"}]}}`)
@@ -335,7 +336,7 @@ func TestNotesFromPublishingToTheirEnd(t *testing.T) {
 	})
 }
 
-func TestWhoMayWrite(t *testing.T) {
+func TestWriteAccess(t *testing.T) {
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 1)
 	s := stack.Start(t)
@@ -371,7 +372,7 @@ func TestWhoMayWrite(t *testing.T) {
 	}
 }
 
-func TestFollowing(t *testing.T) {
+func TestFollowAndUnfollow(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 4)
@@ -401,7 +402,7 @@ func TestFollowing(t *testing.T) {
 		does(s, `query U($id: ID!) { user(id: $id) { followers { edges { node { id isFollowed } } } commonFollowees { edges { node { id } } } } }`, people[2].id,
 			fmt.Sprintf(`"followers":{"edges":[{"node":{"id":%q,"isFollowed":false}},{"node":{"id":%q,"isFollowed":false}}]},"commonFollowees":{"edges":[]}`, people[1].id, people[0].id))
 		key := fmt.Sprintf("td:follow:out:{%d}", numberIn(t, people[0].id))
-		testkit.Eventually(t, 20*time.Second, func() bool { // a set that was read while somebody followed is not kept, but the next one is
+		testkit.Eventually(t, 20*time.Second, func() bool { // a set that was read during a follow is not cached, but the next one is
 			does(bob, `query U($id: ID!) { user(id: $id) { followees { edges { node { id } } } } }`, people[0].id, people[1].id)
 			return s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Err() == nil
 		})
@@ -409,13 +410,13 @@ func TestFollowing(t *testing.T) {
 			does(ann, unfollow, people[1].id, `{"user":{"isFollowed":false,"followerCount":0},"userErrors":[]}`)
 		}
 		if n, err := s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err == nil {
-			t.Errorf("the set in Redis keeps who is not followed any more: %v", n)
+			t.Errorf("the set in Redis contains an unfollowed user: %v", n)
 		}
 	})
 }
 
 // Fields of one place under several names are answered each for itself.
-func TestNamesThatClientsGiveDoNotMixAnswers(t *testing.T) {
+func TestClientNamesDoNotMixAnswers(t *testing.T) {
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 2)
 	s := stack.Start(t)

@@ -16,7 +16,7 @@ const redsyncRelease = "e950836ed1e694540c503ef9972b8de518044d3b"
 
 // An order of a voucher that is one per user takes a redsync mutex for the voucher and the
 // user, on the state Redis or on a majority of --redis-lock-urls. Other orders take none.
-func TestAnOrderTakesARedsyncMutex(t *testing.T) {
+func TestOrderTakesARedsyncMutex(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		nodes int // 0: the state Redis

@@ -8,8 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// pile puts jobs into a migrated database: two that are parked, of topics that
-// nobody handles, and one that waits.
+// pile inserts jobs of topics without handlers: two parked ones and a waiting one.
 func pile(t *testing.T, stack *apptest.Stack) {
 	t.Helper()
 	const insert = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at, parked_at) VALUES
@@ -21,7 +20,7 @@ func pile(t *testing.T, stack *apptest.Stack) {
 
 const queueStats = `{ queueStats { name lag pending oldestSeconds parked } }`
 
-func TestQueueStatsShowAdministratorsWhatWaits(t *testing.T) {
+func TestQueueStatsAreForAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack)
@@ -30,7 +29,7 @@ func TestQueueStatsShowAdministratorsWhatWaits(t *testing.T) {
 			name string
 			who  *apptest.Server
 			want string
-		}{{"nobody", s.nobody, "UNAUTHENTICATED"}, {"a customer", s.customer, "FORBIDDEN"}, {"a merchant", s.merchant, "FORBIDDEN"}} {
+		}{{"anonymous", s.nobody, "UNAUTHENTICATED"}, {"a customer", s.customer, "FORBIDDEN"}, {"a merchant", s.merchant, "FORBIDDEN"}} {
 			if c := code(t, tt.who.Do(t, queueStats, nil, nil)); c != tt.want {
 				t.Errorf("%s gets %q, want %q", tt.name, c, tt.want)
 			}

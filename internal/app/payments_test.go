@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-func TestTheStartSaysHowPaymentsAreMade(t *testing.T) {
+func TestStartLogsHowPaymentsAreMade(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, secret  string
@@ -86,7 +86,7 @@ func TestPaymentsNeedMoneyOrAProvider(t *testing.T) {
 	})
 }
 
-func TestAnAdministratorAdjustsBalances(t *testing.T) {
+func TestAdministratorAdjustsBalances(t *testing.T) {
 	t.Parallel()
 	const adjust = `mutation A($id: ID!, $n: Long!) { adjustBalance(userId: $id, amount: $n, reason: "paid in cash") { balance user { id balance } userErrors { code } } }`
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -138,7 +138,7 @@ func TestAnAdministratorAdjustsBalances(t *testing.T) {
 	})
 }
 
-func TestARealProviderDecidesByWebhook(t *testing.T) {
+func TestProviderConfirmsPaymentsByWebhook(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef"
 	stack := apptest.Embedded(t)

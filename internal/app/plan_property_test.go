@@ -35,7 +35,7 @@ type question struct {
 	decl   []string // of variables
 }
 
-// unsteady are fields whose value is another one at each moment, or on each server. Their
+// unsteady lists fields whose value changes all the time, or differs between servers. Their
 // answers are compared without their values.
 var unsteady = []string{ //nolint:gochecknoglobals // constants
 	"Query.serverTime", "Query.cacheStats", "Query.hotKeys", "Query.queueStats", "Query.siteStats", "Shop.visits", "Shop.visitsByDay",
@@ -97,8 +97,8 @@ func (q *question) field(of *ast.Definition, f *ast.FieldDefinition, depth int) 
 	return text
 }
 
-// value is a value of an argument, or of a field of an input: a literal or a variable, and
-// seldom a wrong one.
+// value returns a value of an argument or an input field: a literal or a variable, rarely
+// an invalid one.
 func (q *question) value(f *ast.FieldDefinition, name string, typ *ast.Type) string {
 	literal := q.literal(f, name, typ)
 	if q.rnd.IntN(2) == 0 {
@@ -152,7 +152,7 @@ func (q *question) literal(f *ast.FieldDefinition, name string, typ *ast.Type) s
 	return fmt.Sprintf("%q", pick(q.rnd, append(q.number, "", "a", time.Now().UTC().Format("2006-01"))...))
 }
 
-// id is that of what a field asks for, and seldom of something else.
+// id returns an id of the type that a field needs, rarely of another type.
 func (q *question) id(f *ast.FieldDefinition, name string) string {
 	typ := f.Type.Name()
 	if name == "typeId" {
@@ -230,9 +230,8 @@ func steady(t *testing.T, answer string) string {
 	return string(values(data.Data)) + errors
 }
 
-// values are JSON as it is, but for what stands below names of unsteady fields: of that, each
-// scalar becomes its kind. Null stays, and so does the number of elements, unless it is that of
-// what a server counted.
+// values returns JSON with unsteady fields reduced: each scalar becomes its kind. Null
+// stays, and so does the number of elements, except of fields that a server counts.
 func values(text json.RawMessage) json.RawMessage {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
@@ -305,10 +304,10 @@ func ask(t *testing.T, s *apptest.Server, token, text string, vars map[string]an
 	return string(got)
 }
 
-// Two servers answer by plans, one by gqlgen alone. While things change, all are asked. Once
+// Two servers answer by plans, one by gqlgen only. All get queries during changes. Once
 // the changes have returned, all must give the same answers to random queries of the whole
 // schema, errors too.
-func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
+func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number does
 	t.Logf("seed %d", seed)
@@ -368,7 +367,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 		}
 		all.Wait()
 		n += 60
-		for i := begin; i < begin+60; i++ { // also those that were asked while things changed
+		for i := begin; i < begin+60; i++ { // also the queries of the changes
 			text, vars, token := random(i)
 			answer := compare(t, text, vars, token, a, b, plain)
 			asked["all"]++
@@ -376,7 +375,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 				asked["without errors"]++
 			}
 			if token == people[0].token || token == people[1].token {
-				asked["by who may ask for more"]++
+				asked["by privileged users"]++
 			}
 		}
 		if t.Failed() {
@@ -384,7 +383,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 		}
 	}
 	if asked["without errors"] < asked["all"]/4 || asked["without errors"] == asked["all"] {
-		t.Errorf("the queries show too little: %v", asked)
+		t.Errorf("too few queries without errors, or only such: %v", asked)
 	}
 	t.Log(asked)
 	left := map[string]int{}
@@ -423,7 +422,7 @@ func sells(t *testing.T, s *apptest.Server, m market, ids map[string][]string) (
 	return numbers
 }
 
-// compare asks until all say the same: what is in memory may be a moment older elsewhere.
+// compare queries until all servers agree: local caches of others may be slightly older.
 func compare(t *testing.T, text string, vars map[string]any, token string, a, b, plain *apptest.Server) string {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -432,13 +431,13 @@ func compare(t *testing.T, text string, vars map[string]any, token string, a, b,
 			return want
 		}
 		if time.Since(begin) > 5*time.Second {
-			t.Errorf("%s\n%v\ngqlgen says     %s\na plan says     %s\nanother one says %s", text, vars, want, of, other)
+			t.Errorf("%s\n%v\ngqlgen       %s\nplan         %s\nanother plan %s", text, vars, want, of, other)
 			return want
 		}
 	}
 }
 
-// aChange is one that somebody makes.
+// aChange returns a random mutation by a random user.
 func aChange(t *testing.T, rnd *rand.Rand, servers []*apptest.Server, people []person, ids map[string][]string, burst int) func() {
 	who := people[2+rnd.IntN(len(people)-2)]
 	what, n := rnd.IntN(9), rnd.IntN(1000)

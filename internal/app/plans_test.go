@@ -38,19 +38,19 @@ import (
 // small is the size of a table up to which reading it all is as good as any index.
 const small = 500
 
-// excused are the statements that may read all of a table, by what stands in their text, and
-// why that is right.
-var excused = map[string]struct { //nolint:gochecknoglobals // a constant that Go cannot say
+// excused lists statements that may read a whole table, by a part of their text, with the
+// reason.
+var excused = map[string]struct { //nolint:gochecknoglobals // constant
 	generic, sent bool // of which plan that is so
 	why           string
 }{
 	`("orders"."pay_before" < $3 OR (NOT (EXISTS`: {
 		generic: true,
-		why:     "the index of unpaid orders is for that status alone, which a plan for any does not know; what ent writes is not kept prepared",
+		why:     "the index of unpaid orders covers that status only, which a generic plan does not know; statements of ent are not prepared",
 	},
 	`AND NOT EXISTS (SELECT "picture_uses"."id"`: {
 		generic: true, sent: true,
-		why: "the collector looks at all pictures, once an hour",
+		why: "the collector reads all pictures, once an hour",
 	},
 	`done_at >= (extract(epoch FROM statement_timestamp()) * 1000)::bigint - $2::bigint`: {
 		generic: true, sent: true,
@@ -58,8 +58,7 @@ var excused = map[string]struct { //nolint:gochecknoglobals // a constant that G
 	},
 }
 
-// A recorder keeps every statement that is sent through it, with the arguments that it came
-// with first. So a test knows what is really sent, whoever wrote it.
+// recorder records every statement with the arguments of its first execution.
 type recorder struct {
 	dialect.Driver
 	mu   sync.Mutex
@@ -87,7 +86,7 @@ func (r *recorder) Exec(ctx context.Context, text string, args, v any) error {
 func (r *recorder) Tx(ctx context.Context) (dialect.Tx, error) { return r.BeginTx(ctx, nil) }
 
 func (r *recorder) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
-	tx, err := r.Driver.(interface { //nolint:forcetypeassert // ent asks for it too
+	tx, err := r.Driver.(interface { //nolint:forcetypeassert // ent does the same
 		BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error)
 	}).BeginTx(ctx, opts)
 	return recordedTx{tx, r}, err
@@ -95,7 +94,7 @@ func (r *recorder) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx
 
 func (r *recorder) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	r.note(text, args)
-	return r.Driver.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+	return r.Driver.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent does the same
 }
 
 type recordedTx struct {
@@ -115,21 +114,20 @@ func (t recordedTx) Exec(ctx context.Context, text string, args, v any) error {
 
 func (t recordedTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	t.r.note(text, args)
-	return t.Tx.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+	return t.Tx.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent does the same
 }
 
 func (t recordedTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	t.r.note(text, args)
-	return t.Tx.(interface { //nolint:forcetypeassert // ent asks for it too
+	return t.Tx.(interface { //nolint:forcetypeassert // ent does the same
 		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 	}).ExecContext(ctx, text, args...)
 }
 
-// Every statement that a reader waits for, or that runs all the time, finds its rows by an
-// index: with the plan that serves any arguments, as what is kept prepared may be run, and
-// with the one that is made for those that it was sent with. Of the statements in files it
-// is each one; of those that ent writes, those that are sent for the calls below.
-func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
+// Every statement that a request waits for or that runs periodically uses an index, with a
+// generic plan (as for prepared statements) and with a plan for its arguments. It covers
+// all statements in files, and those that ent sends in the calls below.
+func TestStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	cfg := config.Default()
@@ -207,12 +205,12 @@ func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d plans were looked at", checked)
+		t.Errorf("only %d plans were checked", checked)
 	}
 	t.Logf("%d plans of %d statements", checked, len(texts))
 }
 
-// reads are the calls of the rooms by which clients and workers read.
+// reads returns the calls by which clients and workers read.
 func reads(h *app.Components) map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{}
 	add := func(name string, call func(context.Context) error) { calls[name] = call }
@@ -278,7 +276,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("what a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
 	add("old notes that a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 1, []int64{1, 2, 3}); return err })
 	add("who liked first", func(ctx context.Context) error { _, err := h.NoteLikes.FirstLikers(ctx, some, 10); return err })
-	add("whom a user follows, of some", func(ctx context.Context) error { _, err := h.Follows.IsFollowed(ctx, 1, some); return err })
+	add("follows of a user among some", func(ctx context.Context) error { _, err := h.Follows.IsFollowed(ctx, 1, some); return err })
 	add("followers", func(ctx context.Context) error { _, err := h.Follows.Followers(ctx, some, 20, ""); return err })
 	add("followees", func(ctx context.Context) error { _, err := h.Follows.Followees(ctx, some, 20, ""); return err })
 	add("followees in common", func(ctx context.Context) error { _, err := h.Follows.Common(ctx, 11, 12, 20, ""); return err })
@@ -330,9 +328,9 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 }
 
 // momentary are the calls by [aMoment]. They run in parallel, because each takes seconds.
-var momentary = []string{"unpaid orders whose time is over", "paid orders to be counted"} //nolint:gochecknoglobals // a constant that Go cannot say
+var momentary = []string{"unpaid orders whose time is over", "paid orders to be counted"} //nolint:gochecknoglobals // constant
 
-// aMoment runs a worker for long enough that it looks at what is due.
+// aMoment runs a worker until it has read the due rows.
 func aMoment(worker func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
@@ -382,7 +380,7 @@ func expand(pattern string) (all []string) {
 	return all
 }
 
-// excuses says which plans of a statement are not looked at.
+// excuses reports which plans of a statement are not checked.
 func excuses(text string) (generic, sent bool) {
 	for part, e := range excused {
 		if strings.Contains(text, part) {
@@ -407,7 +405,7 @@ func bigTables(t *testing.T, db *sql.DB) map[string]bool {
 	return big
 }
 
-var placeholder = regexp.MustCompile(`\$(\d+)`) //nolint:gochecknoglobals // a constant that Go cannot say
+var placeholder = regexp.MustCompile(`\$(\d+)`) //nolint:gochecknoglobals // constant
 
 // generic is the plan of a statement that serves any arguments.
 func generic(t *testing.T, conn *sql.Conn, text string) string {
@@ -442,7 +440,7 @@ func explained(t *testing.T, conn *sql.Conn, explain string, args ...any) (plan 
 func scans(t *testing.T, plan string, big map[string]bool) (tables []string) {
 	t.Helper()
 	if plan == "" {
-		return nil // that it has none was told
+		return nil // already reported
 	}
 	var all any
 	if err := json.Unmarshal([]byte(plan), &all); err != nil {

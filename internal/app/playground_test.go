@@ -24,7 +24,7 @@ import (
 // one after another.
 type example struct {
 	name, text string
-	role       string // as whom it wants to be run, "" for nobody
+	role       string // of the caller; "" is anonymous
 	variables  map[string]any
 }
 
@@ -94,8 +94,8 @@ func TestPlaygroundExamplesAreValid(t *testing.T) {
 	}
 }
 
-// Every operation of every example answers, on the first day of a demo town, to whom it
-// is for: with data, and without an error.
+// Every operation of every example succeeds for its role on the first day of the demo
+// town.
 func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Embedded(t).Start(t)
@@ -122,7 +122,7 @@ func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 					m := regexp.MustCompile(`customer +phone (\S+) +password (\S+)`).FindStringSubmatch(s.Out.String())
 					variables["phone"], variables["password"] = m[1], m[2]
 				case "SendLoginCode":
-					variables["phone"] = "+99900345679" // the other one asks for its code below
+					variables["phone"] = "+99900345679" // the other phone gets its code below
 				}
 				answer := runExample(t, s.URL, people[e.role], kind, map[string]any{"query": e.text, "operationName": name, "variables": variables})
 				if strings.Contains(answer, `"errors"`) || regexp.MustCompile(`"userErrors":\[\{`).MatchString(answer) || regexp.MustCompile(`"(node|note|shop|user|me)":null`).MatchString(answer) {
@@ -138,8 +138,8 @@ func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 	}
 }
 
-// runExample runs one operation as whom a token says, or as nobody, and returns what is
-// answered, of a subscription the first of it.
+// runExample runs an operation with a token, or anonymously if it is empty. It returns the
+// answer, or the first event of a subscription.
 func runExample(t *testing.T, url, token, kind string, request map[string]any) string {
 	t.Helper()
 	body, err := json.Marshal(request)

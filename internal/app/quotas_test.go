@@ -152,7 +152,7 @@ func TestContentLimitsByAge(t *testing.T) {
 	}
 }
 
-// A visitor that tries the demo writes more than a young account may.
+// Visitors of the demo write more than young accounts may.
 func TestDemoAccountsAreNotYoung(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
@@ -289,7 +289,7 @@ func TestPicturesOfOthersAreRejected(t *testing.T) {
 const deleteImage = `mutation D($url: String!) { deleteImage(url: $url) { deletedUrl userErrors { code field } } }`
 
 // Finding 15: a picture can be removed, from all that shows it, in every process.
-func TestDeletedImagesLeaveAllThatShowsThem(t *testing.T) {
+func TestDeletedImagesLeaveTheirUsages(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)

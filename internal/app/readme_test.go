@@ -16,7 +16,7 @@ import (
 )
 
 // The README's first query, word for word, gets the README's answer.
-func TestTheFirstQueryOfTheReadme(t *testing.T) {
+func TestREADMEFirstQuery(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestTheFirstQueryOfTheReadme(t *testing.T) {
 }
 
 // The README's way to log in works, with the password that the terminal shows.
-func TestTheLoginOfTheReadme(t *testing.T) {
+func TestREADMELogin(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

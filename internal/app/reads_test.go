@@ -8,9 +8,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A list of a type that there is not is answered from the list of types: numbers
-// that somebody makes up cost no statement each.
-func TestTypesThatThereAreNotCostNoStatements(t *testing.T) {
+// A list of an unknown shop type is answered from the list of types, without statements.
+func TestUnknownTypesCostNoStatements(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack).nobody

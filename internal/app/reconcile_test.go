@@ -19,18 +19,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A harmed is a market whose servers have stopped, and what was harmed in it.
+// harmed is a stack with stopped servers and damaged data.
 type harmed struct {
 	stack *apptest.Stack
 	found map[string]int // that each scan has to find
 }
 
-// reconciled runs the command, and returns what each scan found and mended, and the
+// reconciled runs the command. It returns the findings and repairs of each scan, and the
 // exit status.
-func (h harmed) reconciled(t *testing.T, args ...string) (found, mended map[string]int, exit int) {
+func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[string]int, exit int) {
 	t.Helper()
 	out, errs, exit := h.stack.Command(t, append([]string{"reconcile"}, args...)...)
-	found, mended = map[string]int{}, map[string]int{}
+	found, repaired = map[string]int{}, map[string]int{}
 	t.Logf("reconcile %v: exit %d\n%s%s", args, exit, out, errs)
 	lines := strings.Split(out, "\n")
 	if strings.Join(strings.Fields(lines[0]), " ") != "SCAN COMPARED FOUND REPAIRED TOOK DESCRIPTION" {
@@ -43,7 +43,7 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, mended map[stri
 			told += len(cells[:min(1, len(cells))])
 			continue
 		}
-		for i, into := range []map[string]int{found, mended} {
+		for i, into := range []map[string]int{found, repaired} {
 			n, err := strconv.Atoi(cells[2+i])
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, out)
@@ -58,9 +58,9 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, mended map[stri
 		sum += n
 	}
 	if told != sum {
-		t.Errorf("%d of %d findings are told:\n%s", told, sum, out)
+		t.Errorf("%d of %d findings are printed:\n%s", told, sum, out)
 	}
-	return found, mended, exit
+	return found, repaired, exit
 }
 
 func (h harmed) snapshot(t *testing.T) []string {
@@ -88,8 +88,8 @@ const (
 	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
 )
 
-// harm has four people buy, stops the server, and harms what the scans look at: by
-// hand, each thing once.
+// harm sells to four customers, stops the server and damages the data of each scan by
+// hand.
 func harm(t *testing.T, stack *apptest.Stack) harmed {
 	t.Helper()
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	}
 	exec("UPDATE orders SET created_at = created_at - 120000")
 	if err := s.Components().Orders.Invalidate(ctx, number(t, first.ID), number(t, dead.ID)); err != nil {
-		t.Fatal(err) // a cached row that is not where the list has it has the list dropped
+		t.Fatal(err) // a cached row at another position drops the list
 	}
 	for _, who := range m.customers {
 		key := fmt.Sprintf("td:order:list:{%d}", number(t, who.id))
@@ -157,15 +157,15 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	of := fmt.Sprintf("td:sale:{p%d}:%d:", v%8, v)
 	list := func(who person) string { return fmt.Sprintf("td:order:list:{%d}", number(t, who.id)) }
 	annID, cidID, danID := strconv.FormatInt(number(t, ann.id), 10), strconv.FormatInt(number(t, cid.id), 10), strconv.FormatInt(number(t, dan.id), 10)
-	must(rdb.HDel(ctx, of+"buyers:0", annID).Err())              // a live order without its piece
-	must(rdb.HSet(ctx, of+"buyers:0", cidID, dead.Number).Err()) // a dead one with one
-	must(rdb.Incr(ctx, of+"stock").Err())                        // and a piece too many
+	must(rdb.HDel(ctx, of+"buyers:0", annID).Err())              // a live order without its reservation
+	must(rdb.HSet(ctx, of+"buyers:0", cidID, dead.Number).Err()) // a cancelled order with one
+	must(rdb.Incr(ctx, of+"stock").Err())                        // and one item too many
 	h.found["sales"] = 3
 	newest, err := rdb.ZRevRangeWithScores(ctx, list(bob), 0, 1).Result()
 	must(err)
 	newest[0].Score, newest[1].Score = newest[1].Score, newest[0].Score
 	must(rdb.ZAdd(ctx, list(bob), newest...).Err())        // two orders in each other's place
-	must(rdb.ZRemRangeByRank(ctx, list(ann), 1, -1).Err()) // "these are all", and there are none
+	must(rdb.ZRemRangeByRank(ctx, list(ann), 1, -1).Err()) // "complete", but empty
 	number, err := strconv.ParseInt(dead.Number, 10, 64)
 	must(err)
 	must(rdb.ZRem(ctx, list(cid), fmt.Sprintf("%019d", number)).Err()) // one is missing
@@ -182,21 +182,21 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	return h
 }
 
-func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
+func TestReconcileFindsAndRepairsDamage(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		h := harm(t, stack)
 		before := h.snapshot(t)
-		found, mended, exit := h.reconciled(t, "--dry-run")
-		if d := cmp.Diff(h.found, found); d != "" || len(mended) > 0 || exit != 1 {
-			t.Errorf("the dry run: exit %d, mended %v, found (-want +got)\n%s", exit, mended, d)
+		found, repaired, exit := h.reconciled(t, "--dry-run")
+		if d := cmp.Diff(h.found, found); d != "" || len(repaired) > 0 || exit != 1 {
+			t.Errorf("the dry run: exit %d, repaired %v, found (-want +got)\n%s", exit, repaired, d)
 		}
 		if d := cmp.Diff(before, h.snapshot(t)); d != "" {
 			t.Errorf("the dry run changed something (-before +after):\n%s", d)
 		}
-		found, mended, exit = h.reconciled(t)
-		if d := cmp.Diff(h.found, found) + cmp.Diff(h.found, mended); d != "" || exit != 0 {
-			t.Errorf("the run: exit %d, found and mended (-want +got)\n%s", exit, d)
+		found, repaired, exit = h.reconciled(t)
+		if d := cmp.Diff(h.found, found) + cmp.Diff(h.found, repaired); d != "" || exit != 0 {
+			t.Errorf("the run: exit %d, found and repaired (-want +got)\n%s", exit, d)
 		}
 		if found, _, exit = h.reconciled(t); len(found) > 0 || exit != 0 {
 			t.Errorf("afterwards: exit %d, found %v", exit, found)
@@ -204,7 +204,7 @@ func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
 	})
 }
 
-func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
+func TestReconcileReportsUnrepairedDifferences(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
@@ -218,9 +218,9 @@ func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
 		}
 		h := harmed{stack: stack}
 		for range 2 {
-			found, mended, exit := h.reconciled(t, "--only", "sold,pieces")
-			if found["pieces"] != 1 || len(mended) > 0 || exit != 1 {
-				t.Errorf("exit %d, found %v, mended %v", exit, found, mended)
+			found, repaired, exit := h.reconciled(t, "--only", "sold,pieces")
+			if found["pieces"] != 1 || len(repaired) > 0 || exit != 1 {
+				t.Errorf("exit %d, found %v, repaired %v", exit, found, repaired)
 			}
 		}
 		if found, _, exit := h.reconciled(t, "--only", "sold"); len(found) > 0 || exit != 0 {
@@ -229,14 +229,14 @@ func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
 	})
 }
 
-// look runs the scans of a server that are due.
+// look runs the due scans of a server.
 func look(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	s.Components().Schedule().RunDue(t.Context(), s.Components().Scans().Jobs()...)
 }
 
-// A scan that fails, which may take its time, is not run again at each look.
-func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
+// A failed scan, which may be long, is not run at each check.
+func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
@@ -248,7 +248,7 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 		look(t, s)
 		look(t, s)
 		if ran != 1 {
-			t.Errorf("it ran %d times at two looks", ran)
+			t.Errorf("it ran %d times in two checks", ran)
 		}
 		for _, later := range []struct {
 			by   time.Duration
@@ -264,7 +264,7 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 	})
 }
 
-// scansOf are the scans of a metric, with their numbers.
+// scansOf returns the values of a metric by scan.
 func scansOf(t *testing.T, s *apptest.Server, metric string) map[string]float64 {
 	t.Helper()
 	families, err := s.Metrics().Gather()
@@ -303,12 +303,12 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 		after := maps.Clone(scansOf(t, s, "compared"))
 		look(t, s)
 		if d := cmp.Diff(after, scansOf(t, s, "compared")); d != "" {
-			t.Errorf("what is not due was compared (-before +after)\n%s", d)
+			t.Errorf("scans ran before they were due (-before +after)\n%s", d)
 		}
 	})
 }
 
-// Of several processes one runs a scan, and for the others it is not due then.
+// Only one of several processes runs a scan. It is then not due for the others.
 func TestOneProcessScansAtATime(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
@@ -326,12 +326,12 @@ func TestOneProcessScansAtATime(t *testing.T) {
 	if who := <-begun; who != "a" {
 		t.Fatalf("%s began", who)
 	}
-	look(t, b) // it would not return
+	look(t, b) // otherwise it would block
 	close(goOn)
 	<-done
 	look(t, b)
 	if len(begun) > 0 {
-		t.Error("b scanned what a had scanned")
+		t.Error("b repeated the scan of a")
 	}
 	if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = '1' WHERE name = 'reconcile.slow'"); err != nil {
 		t.Fatal(err)

@@ -22,14 +22,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
-// A monitor notes every word of every command that begins as our keys do, of
-// scripts too, and also keys that are gone a moment later.
+// monitor records every word of every command, also of scripts, that starts like our keys.
+// It includes short-lived keys.
 type monitor struct {
 	end  func()
 	keys map[string]bool // when it has ended; false is a channel, which holds nothing
 }
 
-// watchKeys has a Redis tell of all its commands.
+// watchKeys records the commands of a Redis.
 func watchKeys(t *testing.T, url string) *monitor {
 	t.Helper()
 	m := &monitor{keys: map[string]bool{}}
@@ -74,11 +74,9 @@ func watchCommands(t *testing.T, url string, see func(line string)) (end func())
 	return end
 }
 
-// TestEveryKeyOfAServerFollowsTheTable sends what clients send, at least once
-// each field of the API, and then looks at what is in Redis. That the rules hold
-// for all other tests of the server too is looked at as each of them ends: see
-// keytable.
-func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
+// TestRedisKeysFollowTheTable uses each field of the API at least once and then checks the
+// keys in Redis. All other server tests check their keys at their end: see keytable.
+func TestRedisKeysFollowTheTable(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
@@ -342,8 +340,8 @@ func rootFields(t *testing.T, s *apptest.Server) (names []string) {
 	return names
 }
 
-// askedFor looks whether a server would say at its start that it may not send one of the
-// commands that this one sent.
+// askedFor checks that the ACL check of the start covers each command that this server
+// sent.
 func askedFor(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	// What every connection begins with or a transaction is made of, and what this test does.
@@ -366,16 +364,16 @@ func askedFor(t *testing.T, s *apptest.Server) {
 		o.Username, o.Password = "lacking", "any"
 		lacking := redis.NewClient(&o)
 		if err := redisdb.CheckACL(t.Context(), lacking, "td"); err == nil {
-			t.Errorf("%s was sent, and is none of the commands that CheckRights asks for", m[1])
+			t.Errorf("%s was sent, but CheckACL does not require it", m[1])
 		}
 		_ = lacking.Close()
 	}
 	if looked < 40 {
-		t.Errorf("only %d commands were looked at:\n%s", looked, text)
+		t.Errorf("only %d commands were checked:\n%s", looked, text)
 	}
 }
 
-// catAll prints every key as an operator would.
+// catAll runs redis cat for every key.
 func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 	t.Helper()
 	var keys []string
@@ -400,7 +398,7 @@ func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 			continue
 		}
 		nouns[strings.Split(key, ":")[1]] = true
-		_, shown, _ := strings.Cut(out, "\n") // behind the name, whose hash looks like a token
+		_, shown, _ := strings.Cut(out, "\n") // without the name, whose hash looks like a token
 		for _, line := range secrets.Leaks(shown) {
 			t.Errorf("cat %s shows %s", key, line)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Redis is used again although jobs fail. Changes made during the refusal are visible,
 // and ended sessions stay ended.
-func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
+func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 	silent := testkit.Refusal{
 		Name: "silent",
 		Begin: func(ctx context.Context, admin *redis.Client) error {

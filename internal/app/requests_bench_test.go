@@ -17,9 +17,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// BenchmarkRequests are warm requests of somebody with a session, through everything but
-// net/http and the network: what they allocate, and how long they take. The documents are
-// those of the lab's `bench serve`, which measures the rest.
+// BenchmarkRequests measures warm requests of a signed-in user without net/http and the
+// network: allocations and time. The documents are those of `lab bench serve`, which
+// measures the rest.
 func BenchmarkRequests(b *testing.B) {
 	stack := apptest.Real(b)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
@@ -33,7 +33,7 @@ func BenchmarkRequests(b *testing.B) {
 	token := strings.Fields(strings.Split(string(listed), "\n")[0])
 	s := stack.Start(b)
 	s.Recovered(b)
-	whole := s.Whole(prometheus.NewRegistry())
+	handler := s.FullHandler(prometheus.NewRegistry())
 	for _, bench := range []struct {
 		name, document string
 		variables      map[string]any
@@ -63,7 +63,7 @@ func BenchmarkRequests(b *testing.B) {
 				r.Body = io.NopCloser(body)
 				clear(w.header)
 				w.body = w.body[:0]
-				whole.ServeHTTP(w, &r)
+				handler.ServeHTTP(w, &r)
 			}
 			for range 200 { // caches, plans, and bytes are there
 				ask()
@@ -82,7 +82,7 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-// A benchWriter is what a request is answered to.
+// benchWriter is a response writer without a connection.
 type benchWriter struct {
 	header http.Header
 	status int

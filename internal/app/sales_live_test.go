@@ -44,7 +44,7 @@ func (c *socket) event(t *testing.T) string {
 	}
 }
 
-// becomes waits for an event that says something. Those before it are the steps to it.
+// becomes waits for an event with a state, after events of earlier states.
 func (c *socket) becomes(t *testing.T, want string) {
 	t.Helper()
 	var seen []string
@@ -61,7 +61,7 @@ func (c *socket) becomes(t *testing.T, want string) {
 }
 
 // What happens on one server is seen on the other, the present state first.
-func TestASaleIsFollowedLive(t *testing.T) {
+func TestSaleIsUpdatedLive(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -109,7 +109,7 @@ func TestASaleIsFollowedLive(t *testing.T) {
 	})
 }
 
-func TestWhoFollowsWhat(t *testing.T) {
+func TestSubscriptionAccess(t *testing.T) {
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 2)
 	s := stack.Start(t)
@@ -122,7 +122,7 @@ func TestWhoFollowsWhat(t *testing.T) {
 		vars               map[string]any
 		want               string
 	}{
-		{"nobody follows orders", "", `subscription { orderUpdates { status } }`, nil, "UNAUTHENTICATED"},
+		{"anonymous, orders", "", `subscription { orderUpdates { status } }`, nil, "UNAUTHENTICATED"},
 		{"another's order", m.customers[1].token, one, map[string]any{"id": p.OrderVoucher.Order.ID}, "BAD_USER_INPUT"},
 		{"the shop's merchant", m.owner.token, one, map[string]any{"id": p.OrderVoucher.Order.ID}, `{"orderUpdates":{"status":"UNPAID"}}`},
 		{"a shop is no order", m.customers[1].token, one, map[string]any{"id": m.shop}, "BAD_USER_INPUT"},
@@ -139,7 +139,7 @@ func TestWhoFollowsWhat(t *testing.T) {
 	}
 }
 
-// Every kind of object is found by its id, by whoever may see it, and each has one id.
+// Every type is found by its id, by users with access, and each object has one id.
 func TestVouchersAndOrdersAreNodes(t *testing.T) {
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 2)
@@ -153,9 +153,9 @@ func TestVouchersAndOrdersAreNodes(t *testing.T) {
 		scalar.ID{Type: "FlashVoucher", N: number(t, ordinary)}.String(), scalar.ID{Type: "OrdinaryVoucher", N: number(t, flash)}.String(),
 	}
 	for _, tt := range []struct{ name, token, want string }{
-		{"nobody", "", "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
+		{"anonymous", "", "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
 		{"who ordered", m.customers[0].token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
-		{"somebody else", m.customers[1].token, "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
+		{"another user", m.customers[1].token, "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
 		{"the shop's merchant", m.owner.token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
 		{"an administrator", m.admin.token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// What belongs to the elements of a list is read for all of them at once.
-func TestListsOfVouchersAndOrdersCostAFewRoundTrips(t *testing.T) {
+// Children of list elements are read together.
+func TestVoucherAndOrderListsCostFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	const many = 10
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -24,7 +24,7 @@ func TestListsOfVouchersAndOrdersCostAFewRoundTrips(t *testing.T) {
 			if i%3 == 0 { // more of one type than of the other
 				v = m.ordinary(t, s, true)
 			}
-			time.Sleep(200 * time.Millisecond) // five tries a second
+			time.Sleep(200 * time.Millisecond) // five attempts a second
 			ann.Must(t, orderVoucher, map[string]any{"v": v}, nil)
 		}
 		for _, tt := range []struct {

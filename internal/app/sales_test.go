@@ -48,7 +48,7 @@ func (p placed) code() string {
 	return p.OrderVoucher.UserErrors[0].Code
 }
 
-// A market is a shop, those who buy there and those who sell.
+// market is a shop with customers and merchants.
 type market struct {
 	admin, owner person
 	customers    []person
@@ -96,7 +96,7 @@ func (m market) ordinary(t *testing.T, s *apptest.Server, onePerUser bool) strin
 	return made.CreateVoucher.Voucher.ID
 }
 
-// number is the one in an id.
+// number returns the number of an id.
 func number(t *testing.T, id string) int64 {
 	t.Helper()
 	parsed, err := scalar.ParseID(id)
@@ -106,8 +106,8 @@ func number(t *testing.T, id string) int64 {
 	return parsed.N
 }
 
-// sold is what the database says of a voucher: live orders, users who have them, and
-// the stock of its sale.
+// sold returns the state of a voucher in the database: live orders, users with orders, and
+// stock.
 func sold(t *testing.T, stack *apptest.Stack, voucher string) (orders, users, stock int) {
 	t.Helper()
 	row := stack.SQL(t).QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT user_id), (SELECT stock FROM flash_sales WHERE id = $1)
@@ -118,14 +118,14 @@ func sold(t *testing.T, stack *apptest.Stack, voucher string) (orders, users, st
 	return orders, users, stock
 }
 
-// A racer asks with as little as can be: what is measured is the server.
+// racer is a minimal client, so that the test measures the server.
 type racer struct {
 	client *http.Client
 	url    string
 	token  string
 }
 
-// order asks for a piece of a voucher, and says what the answer was.
+// order orders a voucher and returns the answer.
 func (r racer) order(ctx context.Context, voucher string) (o *shownOrder, code string, err error) {
 	body, err := json.Marshal(map[string]any{"query": orderVoucher, "variables": map[string]any{"v": voucher}})
 	if err != nil {
@@ -155,8 +155,8 @@ func (r racer) order(ctx context.Context, voucher string) (o *shownOrder, code s
 	return a.Data.OrderVoucher.Order, a.Data.code(), nil
 }
 
-// Everybody asks twice at once, of two servers where there are two.
-func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
+// Every user orders twice at once, on two servers if possible.
+func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		pieces, users := 1000, 5000
 		if stack.Name == "embedded" { // one server: no other one can sell the same items
@@ -205,24 +205,24 @@ func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
 					t.Fatalf("user %d: %v", i, o.err)
 				case o.order != nil:
 					if other, twice := told[o.order.ID]; twice && other != i {
-						t.Errorf("users %d and %d were told the same order", other, i)
+						t.Errorf("users %d and %d got the same order", other, i)
 					}
 					told[o.order.ID] = i
 				}
 				codes[o.code]++
 				if o.code == "OUT_OF_STOCK" && two[1-j].order != nil {
-					t.Errorf("user %d was told %q and has an order: %+v", i, o.code, two[1-j].order)
+					t.Errorf("user %d got %q and has an order: %+v", i, o.code, two[1-j].order)
 				}
 			}
 			if x, y := two[0].order, two[1].order; x != nil && y != nil && x.ID != y.ID {
-				t.Errorf("user %d was told two orders: %+v, %+v", i, x, y)
+				t.Errorf("user %d got two orders: %+v, %+v", i, x, y)
 			}
 		}
 		if want := map[string]int{"": pieces, "ALREADY_ORDERED": pieces, "OUT_OF_STOCK": 2 * (users - pieces)}; gocmp.Diff(want, codes) != "" {
 			t.Errorf("answers (-want +got)\n%s", gocmp.Diff(want, codes))
 		}
 		if len(told) != pieces {
-			t.Errorf("%d orders were told, want %d", len(told), pieces)
+			t.Errorf("got %d orders, want %d", len(told), pieces)
 		}
 		shows(t, "orders, users and stock in the database", fmt.Sprint(pieces, pieces, 0), func() string {
 			return fmt.Sprint(sold(t, stack, v))
@@ -251,7 +251,7 @@ func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
 	})
 }
 
-func TestRefusalsOfASaleAreData(t *testing.T) {
+func TestSaleRejectionsAreUserErrors(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 7)
@@ -264,8 +264,8 @@ func TestRefusalsOfASaleAreData(t *testing.T) {
 		s.As(m.customers[0].token).Must(t, orderVoucher, map[string]any{"v": gone}, nil)
 		for i, tt := range []struct{ name, voucher, want string }{
 			{"a sale that opens later", m.flash(t, s, 5, time.Hour, 2*time.Hour), "SALE_NOT_STARTED"},
-			{"the last piece", m.flash(t, s, 1, -time.Hour, time.Hour), ""},
-			{"no piece", gone, "OUT_OF_STOCK"},
+			{"the last item", m.flash(t, s, 1, -time.Hour, time.Hour), ""},
+			{"sold out", gone, "OUT_OF_STOCK"},
 			{"off sale", off, "VOUCHER_OFF_SALE"},
 			{"a flash voucher off sale", offFlash, "VOUCHER_OFF_SALE"},
 			{"none", scalar.ID{Type: "FlashVoucher", N: 1 << 40}.String(), "NOT_FOUND"},
@@ -285,7 +285,7 @@ func TestRefusalsOfASaleAreData(t *testing.T) {
 			vars  map[string]any
 			want  string
 		}{
-			{"nobody orders", s, orderVoucher, map[string]any{"v": gone}, "UNAUTHENTICATED"},
+			{"anonymous", s, orderVoucher, map[string]any{"v": gone}, "UNAUTHENTICATED"},
 			{"a shop is no voucher", s.As(m.customers[0].token), orderVoucher, map[string]any{"v": m.shop}, "BAD_USER_INPUT"},
 			{"a customer sells nothing", s.As(m.customers[0].token), makeVoucher, map[string]any{"input": map[string]any{"shopId": m.shop, "title": "x", "payValue": 1, "faceValue": 1}}, "FORBIDDEN"},
 			{"a customer does not see a shop's orders", s.As(m.customers[0].token), `query S($id: ID!) { shop(id: $id) { orders { edges { node { id } } } } }`, map[string]any{"id": m.shop}, "FORBIDDEN"},
@@ -309,7 +309,7 @@ func shows(t *testing.T, what, want string, shown func() string) {
 	await(t, 30*time.Second, 100*time.Millisecond, what, want, shown)
 }
 
-// step is one verb of an order's life, as a client says it.
+// step is a mutation of an order.
 func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string) {
 	t.Helper()
 	args := "orderId: $id"
@@ -332,7 +332,7 @@ func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string
 	return status, code
 }
 
-func TestTheLifeOfAnOrder(t *testing.T) {
+func TestOrderLifecycle(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 4)
@@ -431,7 +431,7 @@ func TestTheLifeOfAnOrder(t *testing.T) {
 	})
 }
 
-func TestOneKeyMakesOneOrder(t *testing.T) {
+func TestIdempotencyKeyMakesOneOrder(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
@@ -461,8 +461,8 @@ func TestOneKeyMakesOneOrder(t *testing.T) {
 	})
 }
 
-// A moment that cannot be written again could never be cached, nor told to anybody.
-func TestTimesOfASaleAreOnesThatCanBeShown(t *testing.T) {
+// A time that cannot be encoded again could neither be cached nor sent.
+func TestSaleTimesAreRepresentable(t *testing.T) {
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 1)
 	s := stack.Start(t)
@@ -481,7 +481,7 @@ func TestTimesOfASaleAreOnesThatCanBeShown(t *testing.T) {
 	s.Must(t, `query S($v: ID!) { voucher(id: $v) { ... on FlashVoucher { sale { beginsAt endsAt } } } }`, map[string]any{"v": v}, nil)
 }
 
-func TestSumsPass32Bits(t *testing.T) {
+func TestSumsExceed32Bits(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)

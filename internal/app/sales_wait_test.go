@@ -7,14 +7,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 )
 
-// What an embedded Redis has ends with the process, so hardly anybody is told QUEUED there.
-func TestOrdersWaitLongerForTheirCommitWhereRedisEndsWithTheProcess(t *testing.T) {
+// An embedded Redis ends with the process, so QUEUED answers are rare there.
+func TestEmbeddedOrdersWaitLongerForTheirCommit(t *testing.T) {
 	for _, tt := range []struct {
 		name, redis string
 		set, want   time.Duration
 	}{
 		{"a Redis", "redis://there", 150 * time.Millisecond, 150 * time.Millisecond},
-		{"embedded", "", 150 * time.Millisecond, patientWait},
+		{"embedded", "", 150 * time.Millisecond, embeddedOrderWait},
 		{"embedded, and set to more", "", 9 * time.Second, 9 * time.Second},
 		{"set not to wait", "redis://there", 0, -1},
 		{"embedded, and set not to wait", "", 0, -1},

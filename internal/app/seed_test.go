@@ -18,8 +18,7 @@ func wantNumbers(t *testing.T, db *sql.DB, want map[string]int) {
 	}
 }
 
-// What is counted of notes and users is what there is in rows. None of these is above 0
-// when all are right.
+// The counters of notes and users equal the rows. Each query counts violations.
 var miscounted = map[string]int{
 	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
 	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,
@@ -31,7 +30,7 @@ var miscounted = map[string]int{
 	"count(*) FROM notes n LEFT JOIN note_counts c ON c.id = n.id WHERE c.id IS NULL OR n.seq IS NULL":                                       0,
 }
 
-func TestThePeopleOfTheDemoTownAreThereAtTheFirstStartAlone(t *testing.T) {
+func TestFirstStartCreatesDemoActivityOnce(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	for range 2 {

@@ -22,7 +22,7 @@ const listQuery = `query List($filter: ShopFilter, $orderBy: ShopOrder, $first: 
 }`
 
 // A page costs the same few reads however long it is, and none once it is in memory.
-func TestAPageOfShopsIsReadOnce(t *testing.T) {
+func TestShopPageIsReadOnce(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Seed(t, "--shops", "200")
 		stack.Config.Run = []string{"api"} // workers read on their own
@@ -69,7 +69,7 @@ func TestAPageOfShopsIsReadOnce(t *testing.T) {
 }
 
 // What an import changes or adds is seen by running servers.
-func TestAnImportIsSeenByRunningServers(t *testing.T) {
+func TestImportIsVisibleOnRunningServers(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	importCSV(t, stack, 10)
@@ -94,7 +94,7 @@ func TestAnImportIsSeenByRunningServers(t *testing.T) {
 	// Again: nothing changes. Then more shops: the new ones are there.
 	out, _, _ := stack.Command(t, "import", writeCSV(t, 10))
 	if !strings.Contains(out, "0 added, 0 changed, 10 unchanged") {
-		t.Errorf("a second import said\n%s", out)
+		t.Errorf("the second import printed\n%s", out)
 	}
 	importCSV(t, stack, 15)
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
@@ -103,7 +103,7 @@ func TestAnImportIsSeenByRunningServers(t *testing.T) {
 			return fmt.Sprint(len(names))
 		})
 		if now := s.Counter(t, "tandian_shop_near_total", "source", "sql"); now > fromRows[s] {
-			t.Errorf("server %s asked the rows %v times: the cells were not kept right", name, now-fromRows[s])
+			t.Errorf("server %s read the rows %v times: the cells are stale", name, now-fromRows[s])
 		}
 	}
 
@@ -207,7 +207,7 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 	})
 }
 
-func TestBadInputIsNamedAndFoundsNothing(t *testing.T) {
+func TestInvalidInputCreatesNoAccount(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
 	var types struct{ ShopTypes []struct{ ID string } }

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
-// browsed is what a browser gets that opens an address.
+// browsed returns the response to a browser that opens an address.
 func browsed(t *testing.T, s *apptest.Server, path string) (status int, contentType string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
@@ -39,7 +39,7 @@ func browsed(t *testing.T, s *apptest.Server, path string) (status int, contentT
 	return res.StatusCode, res.Header.Get("Content-Type")
 }
 
-func TestTheAppIsAtEveryAddressButTheServersOwn(t *testing.T) {
+func TestAppIsServedAtEveryPageAddress(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	for path, want := range map[string]int{
 		"/": 200, "/feed": 200, "/orders/" + absent("Order"): 200, "/playground": 200,
@@ -76,9 +76,9 @@ func blamed(answer string) bool {
 	}, func(code string) bool { return strings.Contains(answer, `"`+code+`"`) })
 }
 
-// complaints asks for each of some documents by its hash and returns the refusals
-// for which it is to blame. There is no room behind the schema: what is let through
-// fails or finds that nobody is signed in, subscriptions too.
+// complaints requests documents by hash and returns the rejections that it causes. No
+// services are behind the schema: accepted documents fail or are unauthenticated, also
+// subscriptions.
 func complaints(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
 	config := graph.New(graph.Services{})
@@ -129,7 +129,7 @@ func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.
 	return body
 }
 
-// entries is how many an app asks for at a time, where it may choose.
+// entries is the page size of the app, where it may choose.
 const entries = 20
 
 // madeUp is a value of a type: no more than there must be, but for numbers, which
@@ -180,7 +180,7 @@ func documentsOf(texts ...string) map[string]string {
 	return all
 }
 
-func TestEveryDocumentOfTheAppIsOneThatTheServerRuns(t *testing.T) {
+func TestServerRunsEveryDocumentOfTheApp(t *testing.T) {
 	site, err := web.New()
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestEveryDocumentOfTheAppIsOneThatTheServerRuns(t *testing.T) {
 	}
 }
 
-func TestADocumentThatTheServerWouldNotRunIsNoticed(t *testing.T) {
+func TestUnusableDocumentsAreReported(t *testing.T) {
 	tests := []struct {
 		name, document string
 		want           string // of the complaint; "" is none
@@ -199,7 +199,7 @@ func TestADocumentThatTheServerWouldNotRunIsNoticed(t *testing.T) {
 		{"a query with variables", "query Q($near: NearInput!, $first: Int!, $after: Cursor) { shops(near: $near, first: $first, after: $after) { edges { node { name } } } }", ""},
 		{"a mutation", "mutation M($input: LoginInput!) { login(input: $input) { token } }", ""},
 		{"a subscription", "subscription S($id: ID!) { stockUpdates(voucherId: $id) { __typename } }", ""},
-		{"a field that is gone", "query Q { gone }", `Cannot query field "gone"`},
+		{"a removed field", "query Q { gone }", `Cannot query field "gone"`},
 		{"too many points", "query Q($n: Int!) { shops(first: $n) { edges { node { notes(first: 50) { edges { node { shop { notes(first: 50) { edges { node { id } } } } } } } } } } }", "COMPLEXITY_LIMIT_EXCEEDED"},
 		{"too deep", "query Q { me " + strings.Repeat("{ shops { edges { node { owner ", 5) + "{ id }" + strings.Repeat(" } } } }", 5) + " }", "levels"},
 	}
@@ -213,14 +213,14 @@ func TestADocumentThatTheServerWouldNotRunIsNoticed(t *testing.T) {
 	}
 }
 
-// The server knows the documents of the app that it serves before anybody sends one.
-func TestTheServerKnowsTheDocumentsOfItsApp(t *testing.T) {
+// The server knows the documents of its app before a client sends one.
+func TestServerKnowsTheDocumentsOfItsApp(t *testing.T) {
 	site, err := web.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(site.Documents()) == 0 {
-		t.Fatal("the build says that the app sends nothing")
+		t.Fatal("the build has no documents")
 	}
 	s := apptest.Embedded(t).Start(t)
 	for hash, text := range site.Documents() {

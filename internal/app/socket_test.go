@@ -25,7 +25,7 @@ type message struct {
 	Payload  json.RawMessage
 }
 
-// dial opens a socket of somebody who has a token; "" is nobody.
+// dial opens a socket with a token, or anonymously if it is empty.
 func dial(t *testing.T, s *apptest.Server, token string) *socket {
 	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // an upgrade has none
@@ -102,7 +102,7 @@ func (c *socket) acknowledged(t *testing.T) {
 	}
 }
 
-func TestASocketFollowsItsSession(t *testing.T) {
+func TestSocketEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
@@ -123,7 +123,7 @@ func TestASocketFollowsItsSession(t *testing.T) {
 			if _, errs, code := stack.Command(t, "grant", "13800001111", "ADMIN"); code != 0 {
 				t.Fatal(errs)
 			}
-			testkit.Eventually(t, 10*time.Second, func() bool { // which the server hears
+			testkit.Eventually(t, 10*time.Second, func() bool { // until the server receives it
 				var who struct{ Me struct{ Role string } }
 				s.As(token).Must(t, `{ me { role } }`, nil, &who)
 				return who.Me.Role == "ADMIN"
@@ -145,7 +145,7 @@ func TestASocketFollowsItsSession(t *testing.T) {
 	})
 }
 
-func TestAServerThatStopsTellsItsSocketsToComeAgain(t *testing.T) {
+func TestStoppingServerAsksSocketsToReconnect(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	sockets := []*socket{dial(t, s, ""), dial(t, s, ""), dial(t, s, "")}
 	for _, c := range sockets {

@@ -25,11 +25,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// collector is an OpenTelemetry collector that keeps what it gets.
+// collector is an OpenTelemetry collector that stores its requests.
 type collector struct {
 	mu    sync.Mutex
 	raw   []byte // bodies, as they came
-	text  string // the same, for people
+	text  string // the same as text
 	spans []*tracepb.Span
 }
 
@@ -93,7 +93,7 @@ func opensConnection(path string) bool {
 
 const clientTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
-func TestAQueryIsOneTraceDownToItsStatements(t *testing.T) {
+func TestQueryIsOneTraceDownToStatements(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		c := collect(t)
 		s := stack.Start(t)
@@ -142,7 +142,7 @@ func TestAQueryIsOneTraceDownToItsStatements(t *testing.T) {
 	})
 }
 
-func TestNothingSecretIsInASpan(t *testing.T) {
+func TestSpansContainNoSecrets(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		const phone, password, words = "13800001111", "correct horse battery", "needle in a haystack"
 		c := collect(t)
@@ -188,9 +188,9 @@ func TestNothingSecretIsInASpan(t *testing.T) {
 	})
 }
 
-func TestACollectorThatIsAwayOrHangsHoldsUpNobody(t *testing.T) {
+func TestUnavailableCollectorDelaysNoRequest(t *testing.T) {
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not detect the disconnect
 		<-r.Context().Done()
 	}))
 	defer hangs.Close()
@@ -198,10 +198,10 @@ func TestACollectorThatIsAwayOrHangsHoldsUpNobody(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	stack := apptest.Embedded(t)
 	normal := median(t, stack.Start(t))
-	for name, url := range map[string]string{"away": "http://127.0.0.1:1", "hangs": hangs.URL} {
+	for name, url := range map[string]string{"unavailable": "http://127.0.0.1:1", "hangs": hangs.URL} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1") // ms: the collector is always being asked
+			t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1") // ms: exports all the time
 			t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "64")
 			stack := apptest.Embedded(t)
 			stack.Config.StopTimeout = stopTimeout
@@ -236,7 +236,7 @@ func median(t *testing.T, s *apptest.Server) time.Duration {
 	return took[len(took)/2]
 }
 
-func TestWithoutACollectorThereAreNoTraces(t *testing.T) {
+func TestNoTracesWithoutCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	s := apptest.Embedded(t).Start(t)
@@ -246,7 +246,7 @@ func TestWithoutACollectorThereAreNoTraces(t *testing.T) {
 	}
 }
 
-func TestAnAddressOfTheCollectorThatIsNoneStopsTheStart(t *testing.T) {
+func TestInvalidCollectorAddressStopsTheStart(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")
 	_, errs, code := apptest.Embedded(t).Command(t, "serve")
 	if code != 1 || !strings.Contains(errs, "OTEL_EXPORTER_OTLP_ENDPOINT") {

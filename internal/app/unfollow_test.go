@@ -10,7 +10,7 @@ import (
 )
 
 // After an unfollow, the live feed of another server omits the notes of that author.
-func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
+func TestUnfollowReachesFeedsWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 4)
 		reader, ann, bob, last := r.market.customers[0], r.market.customers[1], r.market.customers[2], r.market.customers[3]
@@ -54,7 +54,7 @@ func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
 				t.Fatalf("%s: unfollow answered %s", when, code)
 			}
 			if took := until(t, func() bool { return !told(author) }); took > 2*slow {
-				t.Errorf("%s: heard after %v", when, took)
+				t.Errorf("%s: received after %v", when, took)
 			}
 			for began := time.Now(); time.Since(began) < slow/2; {
 				if told(author) {

@@ -101,13 +101,13 @@ func eachRefusal(t *testing.T, apart []string, test func(t *testing.T, state tes
 	}
 }
 
-// signedOut waits until a token is nobody's on a server, and returns how long that took.
+// signedOut waits until a server rejects a token and returns how long that took.
 func signedOut(t *testing.T, s *apptest.Server) time.Duration {
 	t.Helper()
 	return until(t, func() bool { return signedIn(t, s) == "" })
 }
 
-// closes tells the code with which the server closes a socket.
+// closes returns the code with which the server closes a socket.
 func closes(t *testing.T, c *socket) <-chan websocket.StatusCode {
 	t.Helper()
 	end := make(chan websocket.StatusCode, 1)
@@ -155,7 +155,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 			}
 		}
 		people := r.market.customers
-		var ends []<-chan websocket.StatusCode // of connections of those who log out, on the other server
+		var ends []<-chan websocket.StatusCode // of connections of users that log out, on the other server
 		for _, p := range people[:2] {
 			c := dial(t, r.b, p.token)
 			c.acknowledged(t)
@@ -186,7 +186,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 		for _, p := range people[3:] {
 			for _, s := range everywhere(p) {
 				if signedIn(t, s) != p.id {
-					t.Error("somebody else was signed out")
+					t.Error("another user was signed out")
 				}
 			}
 		}
@@ -216,7 +216,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 
 // What is changed while Redis refuses writes is right at once where it was
 // changed, and soon everywhere.
-func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
+func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"state", "cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 4)
 		reader, ann, bob := r.market.customers[0], r.market.customers[1], r.market.customers[2]
@@ -355,9 +355,9 @@ func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
 	})
 }
 
-// A sale goes on through the database, and back, without a piece too many or a
+// A sale continues through the database, and back, without an item too many or a
 // second order for a user.
-func TestSalesGoOnWhileRedisRefusesWrites(t *testing.T) {
+func TestSalesContinueWhileRedisRefusesWrites(t *testing.T) {
 	const pieces, users = 20, 60
 	eachRefusal(t, []string{"state"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, users)

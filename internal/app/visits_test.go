@@ -23,7 +23,7 @@ const visitsQuery = `query V($id: ID!, $from: Date!, $to: Date!) {
   shop(id: $id) { visits(from: $from, to: $to) { date uniqueVisitors views } visitsByDay(from: $from, to: $to) { date uniqueVisitors views } }
 }`
 
-// appCookie is of an app that sends beacons: what it asks does not count.
+// appCookie is the cookie of an app that sends beacons, so its queries do not count.
 const appCookie = "tandian_visitor=an-app-that-says-itself"
 
 // counted are visits as the API shows them.
@@ -32,7 +32,7 @@ type counted struct {
 	UniqueVisitors, Views int
 }
 
-// visited flushes a server and asks it for the visits of the site and of the market's
+// visited flushes a server and reads the visits of the site and of the market's
 // shop; yesterday and tomorrow too, in case that it is midnight.
 func visited(t *testing.T, m market, s *apptest.Server) (site, shop counted) {
 	t.Helper()
@@ -88,9 +88,9 @@ func within2Percent(got, want int) bool {
 	return math.Abs(float64(got-want)) <= 0.02*float64(want)
 }
 
-// Ten thousand people look at one to three pages each, on three servers of which one
+// Ten thousand visitors view one to three pages each, on three servers of which one
 // ends meanwhile. Some are signed in and have two devices.
-func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
+func TestTenThousandVisitorsOverThreeServers(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	const people, signedIn, callers = 10_000, 20, 8
@@ -98,7 +98,7 @@ func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
 	stack.Config.RateAnonymous, stack.Config.RateUser = 0, 0 // all come from one address
 	m := opened(t, stack, signedIn)
 	servers := []*apptest.Server{stack.Start(t), stack.Start(t), stack.Start(t)}
-	rnd := rand.New(rand.NewPCG(2026, 12)) // who comes is the same in every run
+	rnd := rand.New(rand.NewPCG(2026, 12)) // the same visitors in every run
 	type step struct {
 		person, device, server int
 		shop                   string
@@ -172,10 +172,10 @@ func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
 	if err := testkit.AdminClient(t, servers[0].Components().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	check("after Redis forgot all")
+	check("after Redis lost all keys")
 }
 
-func TestWhatCountsAsAVisit(t *testing.T) {
+func TestVisitRules(t *testing.T) {
 	t.Parallel()
 	const shopQuery = `query S($id: ID!) { shop(id: $id) { name } }`
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -200,12 +200,12 @@ func TestWhatCountsAsAVisit(t *testing.T) {
 		}{
 			{"an app's page", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 1},
 			{"the same again", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 0},
-			{"what that app asks", twice(ask(s.With("Cookie", "tandian_visitor=somebody-with-a-cookie"))), 0, 0, 0},
-			{"what an app asks before its first beacon", ask(s.With("Tandian-Beacon", "1").With("User-Agent", "a new one")), 0, 0, 0},
+			{"queries of that app", twice(ask(s.With("Cookie", "tandian_visitor=somebody-with-a-cookie"))), 0, 0, 0},
+			{"queries of an app before its first beacon", ask(s.With("Tandian-Beacon", "1").With("User-Agent", "a new one")), 0, 0, 0},
 			{"a client without a cookie, twice within 30 s", twice(ask(s.With("User-Agent", "curl/8"))), 1, 2, 1},
-			{"a bot that asks", ask(s.With("User-Agent", "Googlebot/2.1")), 0, 0, 0},
+			{"a bot", ask(s.With("User-Agent", "Googlebot/2.1")), 0, 0, 0},
 			{"a bot that sends a beacon", beacon("User-Agent", "Googlebot/2.1"), 0, 0, 0},
-			{"somebody who is signed in", ask(s.As(m.customers[0].token)), 1, 1, 1},
+			{"a signed-in user", ask(s.As(m.customers[0].token)), 1, 1, 1},
 			{"the same one by an app", beacon("Authorization", "Bearer "+m.customers[0].token), 1, 1, 0},
 			{"a shop that is not there", func() {
 				if status, _, err := tell(s, http.MethodPost, pageOf("U2hvcDo5OTk5OTk"), "Cookie", "tandian_visitor=somebody-with-a-cookie"); status != http.StatusNoContent || err != nil {
@@ -228,7 +228,7 @@ func TestWhatCountsAsAVisit(t *testing.T) {
 	})
 }
 
-func TestABeaconFromElsewhereIsRefused(t *testing.T) {
+func TestCrossOriginBeaconIsRejected(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
 	tests := []struct {
@@ -268,7 +268,7 @@ func TestABeaconFromElsewhereIsRefused(t *testing.T) {
 	})
 }
 
-func TestOnlyWhoMaySeeItSeesVisits(t *testing.T) {
+func TestVisitsAreRestricted(t *testing.T) {
 	stack := apptest.Real(t)
 	m := opened(t, stack, 1)
 	s := stack.Start(t)
@@ -283,7 +283,7 @@ func TestOnlyWhoMaySeeItSeesVisits(t *testing.T) {
 	}{
 		{"an administrator", s.As(m.admin.token), site, "2026-01-01", "2026-01-02", ""},
 		{"a merchant", s.As(m.owner.token), site, "2026-01-01", "2026-01-02", "FORBIDDEN"},
-		{"nobody", s, site, "2026-01-01", "2026-01-02", "UNAUTHENTICATED"},
+		{"anonymous", s, site, "2026-01-01", "2026-01-02", "UNAUTHENTICATED"},
 		{"the owner", s.As(m.owner.token), shop, "2026-01-01", "2026-01-02", ""},
 		{"a customer", s.As(m.customers[0].token), shop, "2026-01-01", "2026-01-02", "FORBIDDEN"},
 		{"a year and two days", s.As(m.admin.token), site, "2026-01-01", "2027-01-02", "BAD_USER_INPUT"},
@@ -304,7 +304,7 @@ func TestOnlyWhoMaySeeItSeesVisits(t *testing.T) {
 }
 
 // What an embedded server knows outlives it: its Redis ends with it.
-func TestAnEmbeddedServerThatEndsForgetsNoVisit(t *testing.T) {
+func TestStoppedEmbeddedServerLosesNoVisit(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 1)

@@ -15,9 +15,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// held starts a server on real stores while somebody holds the shops, so that its warm-up
-// has to wait for them. It returns what /readyz says of it, how to let go, and the server
-// once it is ready.
+// held starts a server on real stores whose warm-up waits for a lock on the shops. It
+// returns a reader of /readyz, a function that releases the lock, and the server once it
+// is ready.
 func held(t *testing.T, warm time.Duration) (readyz func() (int, string), letGo func(), ready <-chan *apptest.Server) {
 	t.Helper()
 	stack := apptest.Real(t)
@@ -56,14 +56,14 @@ func TestNotReadyUntilWarm(t *testing.T) {
 	readyz, letGo, ready := held(t, time.Minute)
 	for range 5 {
 		if status, text := readyz(); status != 503 || text != "warming" {
-			t.Errorf("it says %d, %s while it is cold", status, text)
+			t.Errorf("got %d, %s while it is cold", status, text)
 		}
-		time.Sleep(100 * time.Millisecond) // that it stays so is what is tested
+		time.Sleep(100 * time.Millisecond) // it must stay so
 	}
 	letGo()
 	s := <-ready
 	if status, text := readyz(); status != 200 || text != "ready" {
-		t.Errorf("it says %d, %s when it is warm", status, text)
+		t.Errorf("got %d, %s when it is warm", status, text)
 	}
 	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_seconds") < 0.5 || s.Counter(t, "tandian_warmup_failures_total") != 0 {
 		t.Errorf("the warm-up has not ended well:\n%s", s.Log)
@@ -73,7 +73,7 @@ func TestNotReadyUntilWarm(t *testing.T) {
 	}
 }
 
-func TestReadyInTheEndHoweverColdItIs(t *testing.T) {
+func TestServerIsReadyWithColdCaches(t *testing.T) {
 	const most = time.Second
 	begun := time.Now()
 	readyz, letGo, ready := held(t, most)
@@ -82,17 +82,17 @@ func TestReadyInTheEndHoweverColdItIs(t *testing.T) {
 		t.Errorf("it was ready after %v", took)
 	}
 	if status, text := readyz(); status != 200 || text != "ready" || s.Counter(t, "tandian_warmup_finished") != 0 {
-		t.Errorf("it says %d, %s", status, text)
+		t.Errorf("got %d, %s", status, text)
 	}
 	if !strings.Contains(s.Log.String(), "ready before the caches are warm") {
-		t.Error("nobody is told")
+		t.Error("got no warning")
 	}
 	letGo()
 	testkit.Eventually(t, 20*time.Second, func() bool { return s.Counter(t, "tandian_warmup_finished") == 1 })
 }
 
-// A warm-up that fails keeps no server from starting, and nothing else from being warmed.
-func TestAWarmUpThatFailsIsTold(t *testing.T) {
+// A failed part of a warm-up neither stops the start nor other parts.
+func TestFailedWarmUpIsReported(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
@@ -112,8 +112,8 @@ func TestAWarmUpThatFailsIsTold(t *testing.T) {
 	s.Components().Cache.Del(t.Context(), key) // it follows no rule of the table of keys
 }
 
-// A server with nothing to warm is not kept waiting.
-func TestWarmingNothingTakesAMoment(t *testing.T) {
+// A server with nothing to warm does not wait.
+func TestWarmingEmptyStoresIsFast(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Warm = time.Minute
 	s := stack.Start(t)
@@ -126,7 +126,7 @@ func TestWarmingNothingTakesAMoment(t *testing.T) {
 
 // What was hot yesterday is read without a statement by the first who asks a server that
 // has just started, also where Redis has lost the records meanwhile.
-func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
+func TestColdServerWarmsYesterdaysKeys(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Seed(t, "--shops", "1500")
@@ -136,7 +136,7 @@ func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
 	s := first.Start(t)
 	s.Recovered(t)
 	rdb, record := s.Components().Cache, func(n int64) string { return fmt.Sprintf("td:cache:shop:{%d}", n) }
-	var cold []int64 // that stand on no first page
+	var cold []int64 // that are on no first page
 	for n := int64(1); n <= 1500 && len(cold) < 2; n++ {
 		if rdb.Exists(t.Context(), record(n)).Val() == 0 {
 			cold = append(cold, n)
@@ -176,8 +176,8 @@ func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
 	}
 }
 
-// What a sale will be asked for is near ten minutes before it opens.
-func TestASaleThatOpensSoonIsPinned(t *testing.T) {
+// A sale is cached locally ten minutes before it opens.
+func TestSoonOpeningSaleIsPinned(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)

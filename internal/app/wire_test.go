@@ -13,7 +13,7 @@ import (
 
 // A browser's numbers are exact up to 2^53, and an order's number has up to 19 digits:
 // so it is a text, wherever it stands, as is its id.
-func TestANumberOfAnOrderReachesABrowserUnharmed(t *testing.T) {
+func TestOrderNumbersAreExactInBrowsers(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
@@ -47,7 +47,7 @@ func TestANumberOfAnOrderReachesABrowserUnharmed(t *testing.T) {
 }
 
 // What clients tell refusals apart by is a code of the schema, never the words.
-func TestARefusalIsACodeAndNotAMessage(t *testing.T) {
+func TestRejectionsHaveCodes(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	var schema struct {
 		Codes   struct{ EnumValues []struct{ Name string } }

@@ -8,9 +8,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A phone that an earlier version stored as it was written is rewritten once, and
-// what is printed shows no whole number.
-func TestCheckPhonesIsACommand(t *testing.T) {
+// check-phones --rewrite normalizes phones of earlier versions once. Its output masks all
+// numbers.
+func TestCheckPhonesNormalizesPhones(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
@@ -42,7 +42,7 @@ func TestCheckPhonesIsACommand(t *testing.T) {
 		}
 		wantNumbers(t, db, map[string]int{"count(*) FROM users WHERE phone = '+33612345678'": 1, "count(*) FROM users WHERE phone IN ('+447911123456', '+4407911123456')": 2})
 		if _, _, exit := stack.Command(t, "accounts", "check-phones", "x"); exit != 2 {
-			t.Errorf("a word too many: %d", exit)
+			t.Errorf("extra argument: %d", exit)
 		}
 		var french int64
 		if err := db.QueryRowContext(t.Context(), "SELECT id FROM users WHERE nickname = 'french'").Scan(&french); err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-func TestAWrongSettingInTheEnvironmentIsAWrongCall(t *testing.T) {
+func TestInvalidEnvironmentIsAUsageError(t *testing.T) {
 	t.Setenv("TANDIAN_LOGINS_PER_ADDRESS", "many")
 	if _, errs, code := apptest.Embedded(t).Command(t, "version"); code != 2 || !strings.Contains(errs, "TANDIAN_LOGINS_PER_ADDRESS") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
 
-func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
+func TestInvalidSettingsAreOneLine(t *testing.T) {
 	stack := apptest.Embedded(t)
 	tests := []struct {
 		name string
@@ -31,9 +31,9 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		{"part", []string{"--run", "api,cook"}, `--run: unknown part "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
 		{"unknown command", []string{"srve"}, `unknown command "srve"`},
-		{"a word too many", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
-		{"a word too many for a flag", []string{"seed", "500"}, `seed takes no "500"`},
-		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
+		{"extra argument", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
+		{"extra argument for a flag", []string{"seed", "500"}, `seed takes no "500"`},
+		{"not a number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
 	}
 	for _, tt := range tests {
 		_, errs, code := stack.Command(t, tt.args...)
@@ -59,7 +59,8 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 	})
 }
 
-// Whatever opens the database ends with one line that names the pooler and the way out.
+// Every command that opens the database fails with one line that names the pooler and the
+// fix.
 func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
 	stack := apptest.Real(t)
 	direct := stack.Config.DatabaseURL

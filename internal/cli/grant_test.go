@@ -12,14 +12,14 @@ import (
 
 const createShop = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id name } userErrors { code message field } } }`
 
-// shopInput is what createShop takes for a plain shop, but for the changes.
+// shopInput returns a valid createShop input with the given changes.
 func shopInput(changes map[string]any) map[string]any {
 	input := map[string]any{"name": "A new shop", "typeId": "U2hvcFR5cGU6MQ", "address": "1 Street", "location": map[string]any{"lat": 10.5, "lng": 20.5}}
 	maps.Copy(input, changes)
 	return input
 }
 
-func TestAGrantCountsOnRunningServers(t *testing.T) {
+func TestGrantAppliesToRunningServers(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
@@ -54,7 +54,7 @@ func TestAGrantCountsOnRunningServers(t *testing.T) {
 		t.Errorf("the first administrator is %+v", a.Me)
 	}
 	for name, args := range map[string][]string{
-		"nobody": {"grant"}, "no role": {"grant", "13800001111"}, "no phone": {"grant", "x", "ADMIN"}, "another role": {"grant", "13800001111", "KING"},
+		"no arguments": {"grant"}, "no role": {"grant", "13800001111"}, "no phone": {"grant", "x", "ADMIN"}, "unknown role": {"grant", "13800001111", "KING"},
 	} {
 		if out, errs, exit := stack.Command(t, args...); exit != 2 || errs == "" || out != "" {
 			t.Errorf("%s: %d %q %q", name, exit, out, errs)

@@ -157,7 +157,7 @@ func TestOtherHelpShowsOnlyOwnFlags(t *testing.T) {
 	}
 }
 
-// Help must help with a wrong setting, too.
+// Help works with invalid settings.
 func TestHelpNeedsNoValidSettings(t *testing.T) {
 	t.Setenv("TANDIAN_CONNS", "many")
 	want := helpOf(t, "redis", "cat")
@@ -170,7 +170,7 @@ func TestHelpNeedsNoValidSettings(t *testing.T) {
 	}
 }
 
-func TestSettingsStandBeforeAndAfterTheCommand(t *testing.T) {
+func TestSettingsPrecedeOrFollowTheCommand(t *testing.T) {
 	for _, args := range [][]string{
 		{"--redis-prefix", "A", "version"},
 		{"version", "--redis-prefix", "A"},

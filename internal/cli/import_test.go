@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Two files number their rows alike. The shops of one must not become those of the
-// other, and shops of versions that knew no sources are found again.
+// Two data sets use the same ids. Their shops stay separate, and shops of versions without
+// sources are found again.
 func TestImportsKeepDataSetsApart(t *testing.T) {
 	t.Parallel()
 	town := func(t *testing.T, name string, lat float64) string {
@@ -66,13 +66,13 @@ func TestImportsKeepDataSetsApart(t *testing.T) {
 				t.Errorf("%s: %d, %s%s; want %d, %q", name, code, out, errs, wantCode, want)
 			}
 			if got := ids(); got != wantIDs {
-				t.Errorf("%s: stored are %s, want %s", name, got, wantIDs)
+				t.Errorf("%s: got ids %s, want %s", name, got, wantIDs)
 			}
 		}
 		for _, s := range steps {
 			check(s.name, s.args, s.code, s.want, s.ids)
 		}
-		// As versions without sources left them.
+		// Ids of versions without sources.
 		if _, err := db.Exec("DELETE FROM shops WHERE external_id LIKE 'south:%'"); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestImportsKeepDataSetsApart(t *testing.T) {
 	})
 }
 
-func TestTheHelpOfImportIsAboutImports(t *testing.T) {
+func TestImportHelpDescribesFormats(t *testing.T) {
 	out, errs, code := apptest.Embedded(t).Command(t, "import", "--help")
 	if code != 0 {
 		t.Fatalf("%d, %s", code, errs)
@@ -99,14 +99,14 @@ func TestTheHelpOfImportIsAboutImports(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for _, odd := range []string{"--cors-origins", "--pay-within", "--addr", "--data-dir", "--database-url", "{{"} {
-		if strings.Contains(out, odd) {
-			t.Errorf("%q in\n%s", odd, out)
+	for _, unwanted := range []string{"--cors-origins", "--pay-within", "--addr", "--data-dir", "--database-url", "{{"} {
+		if strings.Contains(out, unwanted) {
+			t.Errorf("%q in\n%s", unwanted, out)
 		}
 	}
 }
 
-func TestABrokenFileLeavesNothingBehind(t *testing.T) {
+func TestFailedImportStoresNothing(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		good := "external_id,type,name,lat,lng,score\n"
@@ -119,7 +119,7 @@ func TestABrokenFileLeavesNothingBehind(t *testing.T) {
 		}
 		_, errs, code := stack.Command(t, "import", broken)
 		if code != 1 || !regexp.MustCompile(`^tandian: .* line \d+.*\n$`).MatchString(errs) {
-			t.Errorf("import of a broken file: %d, %q; want one line that says where", code, errs)
+			t.Errorf("import of a broken file: %d, %q; want one line with the position", code, errs)
 		}
 		var n int
 		if err := stack.SQL(t).QueryRow("SELECT count(*) FROM shops").Scan(&n); err != nil || n != 0 {

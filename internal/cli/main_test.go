@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// testFile writes a file for this test alone and returns its path.
+// testFile writes a temporary file and returns its path.
 func testFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -31,7 +31,7 @@ func testFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// code is the code of an answer's only error, or "".
+// code returns the code of the only error of an answer, or "".
 func code(t *testing.T, a apptest.Answer) string {
 	t.Helper()
 	if len(a.Errors) > 1 {

@@ -10,8 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// pile puts jobs into a migrated database: two that are parked, of topics that
-// nobody handles, and one that waits.
+// pile inserts jobs of topics without handlers: two parked ones and a waiting one.
 func pile(t *testing.T, stack *apptest.Stack) {
 	t.Helper()
 	const insert = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at, parked_at) VALUES
@@ -21,7 +20,7 @@ func pile(t *testing.T, stack *apptest.Stack) {
 	}
 }
 
-// topics are the rows that outbox status prints, without ages.
+// topics returns the rows of outbox status for the topics of pile, without ages.
 func topics(t *testing.T, stack *apptest.Stack) []string {
 	t.Helper()
 	out, errs, code := stack.Command(t, "outbox", "status")
@@ -32,7 +31,7 @@ func topics(t *testing.T, stack *apptest.Stack) []string {
 	var rows []string
 	for _, line := range lines[1:] {
 		if !strings.HasPrefix(line, "one") && !strings.HasPrefix(line, "two") {
-			continue // topics of the rooms
+			continue // a topic of the server
 		}
 		cells := strings.Fields(line)
 		if age := cells[3]; !regexp.MustCompile(`^(0s|\d+h\d+m[\d.]+s)$`).MatchString(age) {
@@ -43,7 +42,7 @@ func topics(t *testing.T, stack *apptest.Stack) []string {
 	return rows
 }
 
-func TestOutboxCommandsShowWhatWaitsAndTryParkedJobsAgain(t *testing.T) {
+func TestOutboxCommandsShowAndRetryJobs(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		check := func(when string, want ...string) {
@@ -71,7 +70,7 @@ func TestOutboxCommandsShowWhatWaitsAndTryParkedJobsAgain(t *testing.T) {
 	})
 }
 
-func TestOutboxCommandsSayWhatTheyNeed(t *testing.T) {
+func TestOutboxCommandsRejectWrongCalls(t *testing.T) {
 	stack := apptest.Embedded(t)
 	for _, args := range [][]string{{"status", "two"}, {"replay", "one", "two"}} {
 		if _, errs, code := stack.Command(t, append([]string{"outbox"}, args...)...); code != 2 || !strings.Contains(errs, "takes") {

@@ -8,24 +8,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-func TestAProbeSaysWhetherTheServerIsReady(t *testing.T) {
+func TestProbeReportsReadiness(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
 	stack.Config.Addr = s.Addr()
 	if out, errs, code := stack.Command(t, "probe"); code != 0 || out != "ready\n" {
-		t.Errorf("of one that is: %d %q %q", code, out, errs)
+		t.Errorf("ready: %d %q %q", code, out, errs)
 	}
 	_, port, _ := net.SplitHostPort(s.Addr())
-	stack.Config.Addr = ":" + port // as it is told to listen everywhere
+	stack.Config.Addr = ":" + port // every interface
 	if _, errs, code := stack.Command(t, "probe"); code != 0 {
 		t.Errorf("on every interface: %d %q", code, errs)
 	}
 	_ = s.Components().DB.Close()
 	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not answer") {
-		t.Errorf("of one without a database: %d %q %q", code, out, errs)
+		t.Errorf("without a database: %d %q %q", code, out, errs)
 	}
 	_ = s.Stop()
 	if _, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "refused") {
-		t.Errorf("of none: %d %q", code, errs)
+		t.Errorf("stopped: %d %q", code, errs)
 	}
 }

@@ -27,7 +27,7 @@ func snapshot(t *testing.T, stack *apptest.Stack) []string {
 	return storetest.Snapshot(t, stack.SQL(t), rdb)
 }
 
-func TestReconcileSaysWhatItNeeds(t *testing.T) {
+func TestReconcileRejectsWrongCalls(t *testing.T) {
 	stack := apptest.Embedded(t)
 	for _, tt := range []struct {
 		args []string
@@ -42,7 +42,7 @@ func TestReconcileSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-func TestADryRunAppliesNoMigration(t *testing.T) {
+func TestDryRunAppliesNoMigration(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
@@ -57,8 +57,8 @@ func TestADryRunAppliesNoMigration(t *testing.T) {
 	})
 }
 
-// Where no server has settled what all of them keep to, a dry run would be the first start.
-func TestADryRunIsNoFirstStart(t *testing.T) {
+// On a database without settings, opening it would initialize it.
+func TestDryRunDoesNotInitializeTheDatabase(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if _, errs, code := stack.Command(t, "migrate"); code != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
+func TestBigKeysSumsUpPatterns(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
@@ -37,11 +37,11 @@ func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
 	}
 }
 
-func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
+func TestCatShowsRecordsAndMasksSecrets(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
-	s.Recovered(t) // until then it may forget what is cached
+	s.Recovered(t) // until then, it may drop cached rows
 	ann, _ := s.Login(t, "+8613800001111")
 	ann.Must(t, meQuery, nil, nil)
 	key := func(pattern string) string {
@@ -70,7 +70,7 @@ func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
 			for _, want := range tt.want {
 				_, after, ok := strings.Cut(rest, want)
 				if !ok {
-					t.Errorf("no %q in its place in\n%s", want, out)
+					t.Errorf("no %q in order in\n%s", want, out)
 				}
 				rest = after
 			}
@@ -93,9 +93,9 @@ func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
 	})
 }
 
-func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
-	embedded, away := apptest.Embedded(t), apptest.Embedded(t)
-	away.Config.RedisURL = "redis://127.0.0.1:1"
+func TestRedisCommandsRejectWrongCalls(t *testing.T) {
+	embedded, unavailable := apptest.Embedded(t), apptest.Embedded(t)
+	unavailable.Config.RedisURL = "redis://127.0.0.1:1"
 	tests := []struct {
 		name  string
 		stack *apptest.Stack
@@ -103,14 +103,14 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"bigkeys without a Redis", embedded, []string{"redis", "bigkeys"}, 2, "inside the server's process"},
-		{"cat without a Redis", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
-		{"a role that is none", away, []string{"redis", "bigkeys", "--role", "queen"}, 2, `unknown role "queen"`},
-		{"a rate that is none", away, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate must be at least 0"},
-		{"a word too many", away, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
-		{"no key", away, []string{"redis", "cat"}, 2, "one KEY"},
-		{"a key of somebody else", away, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},
-		{"a Redis that is away", away, []string{"redis", "cat", "td:x"}, 1, "reach the state Redis"},
+		{"bigkeys, embedded", embedded, []string{"redis", "bigkeys"}, 2, "inside the server's process"},
+		{"cat, embedded", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
+		{"unknown role", unavailable, []string{"redis", "bigkeys", "--role", "queen"}, 2, `unknown role "queen"`},
+		{"negative rate", unavailable, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate must be at least 0"},
+		{"extra argument", unavailable, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
+		{"no key", unavailable, []string{"redis", "cat"}, 2, "one KEY"},
+		{"another prefix", unavailable, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},
+		{"unavailable Redis", unavailable, []string{"redis", "cat", "td:x"}, 1, "reach the state Redis"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// What is counted of notes and users is what there is in rows. None of these is above 0
-// when all are right.
+// The counters of notes and users equal the rows. Each query counts violations.
 var miscounted = map[string]int{
 	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
 	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,
@@ -22,7 +21,7 @@ var miscounted = map[string]int{
 	"count(*) FROM notes n LEFT JOIN note_counts c ON c.id = n.id WHERE c.id IS NULL OR n.seq IS NULL":                                       0,
 }
 
-func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
+func TestSeedCreatesFollowsNotesAndLikes(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		seed := func(args ...string) string {
@@ -45,7 +44,7 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 		})
 		wantNumbers(t, db, miscounted)
 
-		// Again, nothing is new; larger numbers add to what is there.
+		// Again, nothing is new; larger numbers add data.
 		if out := seed("--notes", "80", "--follows", "300"); !strings.Contains(out, "\n0 follows added, 300 unchanged\n") || !strings.Contains(out, "\n0 notes added, 80 unchanged, 0 likes added\n") {
 			t.Error(out)
 		}
@@ -56,12 +55,12 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 		wantNumbers(t, db, miscounted)
 
 		for name, args := range map[string][]string{
-			"notes of nobody":          {"--users", "0", "--notes", "1"},
-			"notes about nothing":      {"--users", "5", "--shops", "0", "--notes", "1"},
-			"one who follows himself":  {"--users", "1", "--follows", "1"},
-			"more follows than pairs":  {"--users", "5", "--follows", "21"},
-			"fewer than no notes":      {"--users", "5", "--notes", "-1"},
-			"a number that is no such": {"--users", "5", "--follows", "many"},
+			"notes without users":     {"--users", "0", "--notes", "1"},
+			"notes without shops":     {"--users", "5", "--shops", "0", "--notes", "1"},
+			"one user, one follow":    {"--users", "1", "--follows", "1"},
+			"more follows than pairs": {"--users", "5", "--follows", "21"},
+			"negative notes":          {"--users", "5", "--notes", "-1"},
+			"an invalid number":       {"--users", "5", "--follows", "many"},
 		} {
 			if _, errs, exit := stack.Command(t, append([]string{"seed"}, args...)...); exit != 2 || errs == "" {
 				t.Errorf("%s: %d %s", name, exit, errs)
@@ -71,7 +70,7 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 	})
 }
 
-func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
+func TestSeedCreatesSignedInUsers(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		path := filepath.Join(t.TempDir(), "tokens.tsv")

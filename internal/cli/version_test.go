@@ -29,7 +29,7 @@ var buildProgram = sync.OnceValues(func() (path string, err error) { //nolint:go
 	defer cancel()
 	const app = "github.com/tandian-dev/tandian/internal/app"
 	path = filepath.Join(programDir, "tandian")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, //nolint:gosec // ours
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, //nolint:gosec // constant arguments
 		"-ldflags", fmt.Sprintf("-s -w -X %s.releaseVersion=v1.2.3 -X %[1]s.releaseCommit=0123abcd -X %[1]s.releaseDate=2026-01-02T03:04:05Z", app), ".")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
@@ -48,22 +48,21 @@ func program(t *testing.T) string {
 	return path
 }
 
-func TestAProgramSaysWhichReleaseItIs(t *testing.T) {
+func TestVersionShowsTheRelease(t *testing.T) {
 	t.Parallel()
-	said, err := exec.CommandContext(t.Context(), program(t), "version").Output() //nolint:gosec // ours
+	out, err := exec.CommandContext(t.Context(), program(t), "version").Output() //nolint:gosec // constant arguments
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"tandian v1.2.3\n", "0123abcd\n", "2026-01-02T03:04:05Z\n", runtime.Version() + "\n", runtime.GOOS + "/" + runtime.GOARCH + "\n"} {
-		if !strings.Contains(string(said), want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }
 
-// The program itself, as a person runs it: ready in time, and Ctrl-C ends it
-// with 0 after running requests.
-func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
+// The built program is ready in time, and exits with 0 on Ctrl-C.
+func TestProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
 	t.Parallel()
 	binary := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

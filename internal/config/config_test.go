@@ -31,7 +31,7 @@ func parse(t *testing.T, env map[string]string, args ...string) (config.Config, 
 	t.Helper()
 	c := config.Default()
 	for _, v := range variables(&c) {
-		t.Setenv(v, "") // so that it is put back
+		t.Setenv(v, "") // restores it after the test
 		_ = os.Unsetenv(v)
 	}
 	for k, v := range env {
@@ -74,7 +74,7 @@ func TestDefaultsAreValidAndEmbedded(t *testing.T) {
 	}
 }
 
-func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
+func TestSettingsAreFlagsAndVariables(t *testing.T) {
 	c := config.Default()
 	names := variables(&c)
 	for flag, got := range names {
@@ -92,7 +92,7 @@ func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
 	}
 }
 
-func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
+func TestFlagsOverrideTheEnvironment(t *testing.T) {
 	ca1, ca2 := testkit.NewCA(t), testkit.NewCA(t)
 	cert1, key1 := ca1.Sign("one", time.Hour)
 	cert2, key2 := ca2.Sign("two", time.Hour)
@@ -132,7 +132,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"order-list-size":        {"131", "132"},
 		"order-list-stripes":     {"141", "142"},
 		"payment-webhook-secret": {"secret of payment 1", "secret of payment 2"},
-		"fake-payments":          {"false", "false"}, // it excludes the secret: TestFakePaymentsAreAChoice
+		"fake-payments":          {"false", "false"}, // it excludes the secret: TestFakePaymentsAreOptional
 		"zone":                   {"Asia/Shanghai", "UTC"},
 
 		"media-url":        {"file:///m1", "s3://m2"},
@@ -234,7 +234,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 
 // Empty variables come from files such as docker-compose.yml, where they are often the
 // default.
-func TestEmptyVariablesClearTextsAndSwitchesOnly(t *testing.T) {
+func TestEmptyVariablesClearTextsAndBooleans(t *testing.T) {
 	got, err := parse(t, map[string]string{
 		"TANDIAN_ZONE": "", "TANDIAN_REDIS_PREFIX": "", "TANDIAN_INTROSPECTION": "",
 		"TANDIAN_CONNS": "", "TANDIAN_PAY_WITHIN": "", "TANDIAN_RUN": "", "REDIS_URL": "",
@@ -249,7 +249,7 @@ func TestEmptyVariablesClearTextsAndSwitchesOnly(t *testing.T) {
 	}
 }
 
-func TestListsAreRepeatedOrBetweenCommas(t *testing.T) {
+func TestListsAreRepeatedOrCommaSeparated(t *testing.T) {
 	got, err := parse(t, map[string]string{"TANDIAN_LIMIT": "depth=1"}, "--limit", "depth=5,body=2MB", "--run=api", "--limit=aliases=off", "--run", "workers")
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestHelpShowsNoSecretOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
+func TestInvalidValuesAreNamed(t *testing.T) {
 	tests := []struct {
 		name string
 		env  map[string]string
@@ -288,8 +288,8 @@ func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
 		{"a limit in the environment", map[string]string{"TANDIAN_CODES_PER_ADDRESS": "many"}, nil, "TANDIAN_CODES_PER_ADDRESS"},
 		{"a time without a unit", nil, []string{"--stop-timeout=15"}, "stop-timeout"},
 		{"a time in the environment", map[string]string{"TANDIAN_START_TIMEOUT": "soon"}, nil, "TANDIAN_START_TIMEOUT"},
-		{"yes or no", nil, []string{"--introspection=perhaps"}, "introspection"},
-		{"a flag that is none", nil, []string{"--colour=red"}, "colour"},
+		{"a boolean", nil, []string{"--introspection=perhaps"}, "introspection"},
+		{"unknown flag", nil, []string{"--colour=red"}, "colour"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
 	}
 }
 
-func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
-	// hook sets a webhook whose settings are right but for those that then replaces.
+func TestEachInvalidValueIsOneLine(t *testing.T) {
+	// hook returns a setter of a valid webhook, changed by then.
 	hook := func(then func(*config.Config)) func(*config.Config) {
 		return func(c *config.Config) {
 			c.CodeSender, c.CodeWebhookURL, c.CodeWebhookSecret = "webhook", "https://host/?key=hunter2", "hunter2-hunter2-hunter2"
@@ -312,13 +312,13 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 	tests := []struct {
 		name string
 		set  func(*config.Config)
-		want string // how the line begins
+		want string // prefix of the line
 	}{
 		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
 		{"metrics without a port", func(c *config.Config) { c.MetricsAddr = "9090" }, `--metrics-addr: "9090" is not HOST:PORT`},
 		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
 		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
-		{"several hosts, of which any is taken", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
+		{"several hosts without a primary", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
 		{"several hosts with ports each", func(c *config.Config) {
 			c.DatabaseURL = "postgres://ann:hunter2@a:1,b:2/db?target_session_attrs=read-write"
 		}, "--database-url: ports of several hosts must follow all hosts"},
@@ -326,7 +326,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: it must begin with redis://"},
 		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},
 		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: it cannot be read"},
-		{"a Redis database that is none", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
+		{"invalid Redis database", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
 		{"an even number of lock nodes", func(c *config.Config) {
 			c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis://a", "redis://b"}
 		}, "--redis-lock-urls: the number of nodes must be odd"},
@@ -349,12 +349,12 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a prefix with a colon", func(c *config.Config) { c.RedisPrefix = "a:b" }, `--redis-prefix: "a:b" is not`},
 		{"a prefix with a line end", func(c *config.Config) { c.RedisPrefix = "td\n" }, `--redis-prefix: "td\n" is not`},
 		{"a prefix of 33 letters", func(c *config.Config) { c.RedisPrefix = strings.Repeat("a", 33) }, "--redis-prefix: "},
-		{"fewer than no connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: -1 is not 0 to 10000"},
+		{"negative connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: -1 is not 0 to 10000"},
 		{"too few connections for locks", func(c *config.Config) { c.DatabaseURL, c.DBMaxConns = "postgres://h/d", 3 }, "--db-max-conns: PostgreSQL needs at least 4"},
 		{"too many connections", func(c *config.Config) { c.DBMaxConns = 10_001 }, "--db-max-conns: 10001 is not 0 to 10000"},
-		{"fewer than none idle", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: -1 is not 0 to 10000"},
+		{"negative idle connections", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: -1 is not 0 to 10000"},
 		{"no connection to Redis", func(c *config.Config) { c.RedisPoolSize = 0 }, "--redis-pool-size: 0 is not 1 to 10000"},
-		{"fewer than none idle to Redis", func(c *config.Config) { c.RedisMinIdle = -1 }, "--redis-min-idle: -1 is not 0 to 10000"},
+		{"negative idle Redis connections", func(c *config.Config) { c.RedisMinIdle = -1 }, "--redis-min-idle: -1 is not 0 to 10000"},
 		{"no time for a connection", func(c *config.Config) { c.RedisPoolTimeout = 0 }, "--redis-pool-timeout: 0s is not above 0"},
 		{"no time to start", func(c *config.Config) { c.StartTimeout = -time.Second }, "--start-timeout: -1s is not above 0"},
 		{"more than an hour to stop", func(c *config.Config) { c.StopTimeout = time.Hour + 1 }, "--stop-timeout: 1h0m0.000000001s is not above 0"},
@@ -371,17 +371,17 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"no stripe", func(c *config.Config) { c.OrderListStripes = 0 }, "--order-list-stripes: 0 is not 1 to 4096"},
 		{"a short secret of payments", func(c *config.Config) { c.PaymentWebhookSecret = "hunter2" }, "--payment-webhook-secret: the secret must have at least 16 bytes"},
 		{"real and fake payments", func(c *config.Config) { c.PaymentWebhookSecret, c.FakePayments = "0123456789abcdef", true }, "--fake-payments: excludes --payment-webhook-secret"},
-		{"a zone that is none", func(c *config.Config) { c.Zone = "Mars/Base" }, `--zone: unknown time zone "Mars/Base"`},
+		{"unknown zone", func(c *config.Config) { c.Zone = "Mars/Base" }, `--zone: unknown time zone "Mars/Base"`},
 		{"a secret of 15 bytes", hook(func(c *config.Config) { c.CodeWebhookSecret = "hunter2-hunter2" }), "--code-webhook-secret: the secret must have at least 16 bytes"},
-		{"a webhook that nobody uses", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: requires --code-sender webhook"},
-		{"a secret that nobody uses", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: requires --code-sender webhook"},
+		{"an unused webhook", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: requires --code-sender webhook"},
+		{"an unused secret", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: requires --code-sender webhook"},
 		{"a country by name", func(c *config.Config) { c.CodeCountries = []string{"86", "CN"} }, `--code-countries: unknown calling code "CN" (want one such as 86)`},
 		{"a country that does not exist", func(c *config.Config) { c.CodeCountries = []string{"+999"} }, `--code-countries: unknown calling code "+999" (want one such as 86)`},
-		{"fewer than no codes of all", func(c *config.Config) { c.CodesPerHour = -1 }, "--codes-per-hour: -1 is not 0 to 1000000"},
-		{"fewer than no codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
+		{"negative total codes", func(c *config.Config) { c.CodesPerHour = -1 }, "--codes-per-hour: -1 is not 0 to 1000000"},
+		{"negative codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
 		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: 1000001 is not 0 to 1000000"},
-		{"fewer than no logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
-		{"fewer than no wrong codes", func(c *config.Config) { c.WrongCodesPerHour = -1 }, "--wrong-codes-per-hour: -1 is not 0 to 1000000"},
+		{"negative logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
+		{"negative wrong codes", func(c *config.Config) { c.WrongCodesPerHour = -1 }, "--wrong-codes-per-hour: -1 is not 0 to 1000000"},
 		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: 1000001 is not 0 to 1000000"},
 		{"negative notes", func(c *config.Config) { c.NotesPerUser = -1 }, "--notes-per-user: -1 is not 0 to 1000000"},
 		{"too many vouchers", func(c *config.Config) { c.VouchersPerUser = 1_000_001 }, "--vouchers-per-user: 1000001 is not 0 to 1000000"},
@@ -390,17 +390,17 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
 		{"every origin", func(c *config.Config) { c.CORSOrigins = []string{"*"} }, `--cors-origins: origin "*" is not like`},
 		{"an origin with a path", func(c *config.Config) { c.CORSOrigins = []string{"https://a.example/"} }, `--cors-origins: origin "https://a.example/" is not like`},
-		{"a rate below none", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: -1 is not 0 to 1000000"},
-		{"a rate of users below none", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: -1 is not 0 to 1000000"},
-		{"fewer absent reads than none", func(c *config.Config) { c.AbsentReads = -1 }, "--absent-reads: -1 is not 0 to 1000000"},
-		{"fewer than no connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: -1 is not 0 to 1000000"},
-		{"fewer than no connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: -1 is not 0 to 1000000"},
-		{"fewer than no connections in all", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
-		{"a limit that there is not", func(c *config.Config) { c.Limits = []string{"width=3"} }, `--limit: there is no limit "width"; there are body, `},
+		{"negative rate", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: -1 is not 0 to 1000000"},
+		{"negative rate of users", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: -1 is not 0 to 1000000"},
+		{"negative absent reads", func(c *config.Config) { c.AbsentReads = -1 }, "--absent-reads: -1 is not 0 to 1000000"},
+		{"negative connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: -1 is not 0 to 1000000"},
+		{"negative connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: -1 is not 0 to 1000000"},
+		{"negative total connections", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
+		{"unknown limit", func(c *config.Config) { c.Limits = []string{"width=3"} }, `--limit: there is no limit "width"; there are body, `},
 		{"a limit of nothing", func(c *config.Config) { c.Limits = []string{"depth"} }, `--limit: limit depth: "" is no number above 0`},
 		{"a body that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"body=5MB"} }, "--limit: limit memory: a caller's quarter of 67108864 bytes is less than the longest body takes, 20971520"},
 		{"an answer that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"memory=32MB"} }, "--limit: limit memory: a caller's quarter of 33554432 bytes is less than the longest answer takes, 10485760"},
-		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: unknown part "cook" (want one of [api workers])`},
+		{"unknown part", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: unknown part "cook" (want one of [api workers])`},
 		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
 		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
 		{"no sample", func(c *config.Config) { c.LogSample = 0 }, "--log-sample: 0 is not 1 to 1000000"},
@@ -423,7 +423,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 	}
 }
 
-func TestAllWrongValuesAreNamedAtOnce(t *testing.T) {
+func TestAllInvalidValuesAreNamed(t *testing.T) {
 	c := config.Default()
 	c.Addr, c.RedisPrefix, c.LogLevel = "", "", ""
 	err := c.Check()
@@ -459,7 +459,7 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 		{"a network and an address", func(c *config.Config) { c.TrustedProxies = []string{"fd00::/8", "192.0.2.1"} }},
 		{"an hour", func(c *config.Config) { c.StartTimeout, c.StopTimeout = time.Hour, 1 }},
 		{"every request is logged", func(c *config.Config) { c.LogSample, c.LogSlow = 1, 1 }},
-		{"hardly any request is logged", func(c *config.Config) { c.LogSample, c.LogSlow = 1_000_000, time.Hour }},
+		{"few requests are logged", func(c *config.Config) { c.LogSample, c.LogSlow = 1_000_000, time.Hour }},
 		{"levels in any case", func(c *config.Config) { c.LogLevel = "WARN" }},
 	}
 	for _, tt := range tests {
@@ -472,7 +472,7 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 	}
 }
 
-func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
+func TestServerLimitsFollowSettings(t *testing.T) {
 	c := config.Default()
 	c.RateAnonymous, c.RateUser, c.ConnsPerAddress, c.ConnsPerUser, c.AbsentReads = 7, 0, 8, 0, 9
 	c.Limits = []string{"depth=20", "body=2MB", "message=32KB", "body-time=1m", "aliases=off", "ping=off"}
@@ -489,7 +489,7 @@ func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 	}
 }
 
-func TestCallingCodesAreReadWithPlusAndSpaces(t *testing.T) {
+func TestCallingCodesAllowPlusAndSpaces(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want []string
@@ -509,7 +509,7 @@ func TestCallingCodesAreReadWithPlusAndSpaces(t *testing.T) {
 	}
 }
 
-func TestFakePaymentsAreAChoice(t *testing.T) {
+func TestFakePaymentsAreOptional(t *testing.T) {
 	onPostgres := "--database-url=postgres://host/db"
 	for _, tt := range []struct {
 		name  string

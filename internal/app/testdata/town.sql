@@ -1,8 +1,7 @@
--- town: what a town of twenty thousand shops and users has, for the plans of statements.
+-- town: twenty thousand shops and users with their data, for query plans.
 --
--- Whose is what is spread as modulos spread it; user 1 likes and follows many.
--- Foreign keys are added back after the rows: one check of a table is faster than one of
--- each row.
+-- Modulos distribute the rows over their owners; user 1 likes and follows many. Foreign keys
+-- are added back after the rows: checking a table once is faster than checking each row.
 CREATE TEMP TABLE links AS SELECT conrelid::regclass AS child, conname, pg_get_constraintdef(oid) AS definition
 FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace;
 DO $$ DECLARE l links; BEGIN
