@@ -35,8 +35,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/media"
+	"github.com/tandian-dev/tandian/internal/seeder"
 	"github.com/tandian-dev/tandian/internal/shop"
-	"github.com/tandian-dev/tandian/internal/town"
 )
 
 // Roles of a Redis.
@@ -372,8 +372,8 @@ func (h *Components) Schedule() *schedule.Schedule { return h.schedule }
 func (h *Components) Zone() *time.Location { return h.zone }
 
 // SeedServices returns the services that generated and demo data is written to.
-func (h *Components) SeedServices() town.Services {
-	return town.Services{
+func (h *Components) SeedServices() seeder.Services {
+	return seeder.Services{
 		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
 		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
 	}

@@ -72,15 +72,15 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 	if !a.cfg.DemoPictures {
 		services.Pictures = nil
 	}
-	shops, err := town.Load(ctx, services, merchant)
+	shops, err := demo.Load(ctx, services, merchant)
 	if err != nil {
 		return err
 	}
-	vouchers, err := components.Vouchers.BulkInsert(ctx, town.DemoVouchers(begin))
+	vouchers, err := components.Vouchers.BulkInsert(ctx, demo.Vouchers(begin))
 	if err != nil {
 		return fmt.Errorf("insert demo vouchers: %w", err)
 	}
-	activity, err := town.LoadActivity(ctx, services, customer, begin.In(components.zone))
+	activity, err := demo.LoadActivity(ctx, services, customer, begin.In(components.zone))
 	if err != nil {
 		return err
 	}
