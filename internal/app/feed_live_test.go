@@ -23,11 +23,11 @@ import (
 // liveTape is a client of a live feed. It records "+" and "-" with the number of an event,
 // and "ready" and "resync" with the position.
 type liveTape struct {
-	mu      sync.Mutex
-	told    []string
-	cursors []page.Cursor
-	places  []int64
-	f       broadcast.Subscription
+	mu       sync.Mutex
+	received []string
+	cursors  []page.Cursor
+	places   []int64
+	f        broadcast.Subscription
 }
 
 func (l *liveTape) Push(u *broadcast.Update) {
@@ -49,7 +49,7 @@ func (l *liveTape) Push(u *broadcast.Update) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told, l.cursors, l.places = append(l.told, what), append(l.cursors, page.Cursor(u.Cursor)), append(l.places, u.Seq)
+	l.received, l.cursors, l.places = append(l.received, what), append(l.cursors, page.Cursor(u.Cursor)), append(l.places, u.Seq)
 }
 
 func (l *liveTape) Reset()      { l.note("reset") }
@@ -58,14 +58,14 @@ func (l *liveTape) End(e error) { l.note(fmt.Sprint("end ", e)) }
 func (l *liveTape) note(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = append(l.told, what)
+	l.received = append(l.received, what)
 }
 
 // now returns the events so far.
 func (l *liveTape) now() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.told)
+	return slices.Clone(l.received)
 }
 
 // await waits until the events are exactly want.

@@ -18,7 +18,7 @@ import (
 // process but the database reports that.
 func TestFeedFollowsAPromotedDatabase(t *testing.T) {
 	t.Parallel()
-	for name, told := range map[string]bool{"detected at the head": false, "notified": true} {
+	for name, notified := range map[string]bool{"detected at the head": false, "notified": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 				p := openFeed(t, storetest.Open(t, on), nil, cache.Options{}, outbox.Options{}, feedSmall)
@@ -63,7 +63,7 @@ func TestFeedFollowsAPromotedDatabase(t *testing.T) {
 				if err := p.hub.InvalidateAll(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if told {
+				if notified {
 					p.Feed.MarkSuspect()
 				} else {
 					shows("without the head")

@@ -20,9 +20,9 @@ func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 		m := opened(t, stack, 4)
 		s := stack.Start(t)
 		reader, ann, bob, star := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.customers[2].token), s.As(m.customers[3].token)
-		follows := func(who *apptest.Server, verb string, whom int) {
+		follows := func(who *apptest.Server, verb string, followee int) {
 			t.Helper()
-			who.Must(t, verb, map[string]any{"id": m.customers[whom].id}, nil)
+			who.Must(t, verb, map[string]any{"id": m.customers[followee].id}, nil)
 		}
 		follows(reader, followUser, 1)
 		follows(reader, followUser, 3)

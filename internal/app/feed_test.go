@@ -315,8 +315,7 @@ func TestFeedIsPrivate(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 			}
 		}
-		// Positions are not personal: from Ann's position, Bob gets the older notes of his own
-		// feed.
+		// All feeds share positions: from Ann's position, Bob gets older notes of Bob's feed.
 		var page feedPage
 		s.As(bob.token).Must(t, aFeed, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &page)
 		if len(page.Me.Feed.Edges) != 1 || page.Me.Feed.Edges[0].Node.Title != "two" {
@@ -336,7 +335,7 @@ func TestLiveCursorFollowsTheLog(t *testing.T) {
 		if stack.Name == "real" {
 			other = stack.Start(t)
 		}
-		ann, author, stranger := m.customers[0], m.customers[1], m.customers[2]
+		ann, author, unfollowed := m.customers[0], m.customers[1], m.customers[2]
 		follows(t, s, ann, author)
 		head := func() string {
 			t.Helper()
@@ -353,9 +352,9 @@ func TestLiveCursorFollowsTheLog(t *testing.T) {
 		}{
 			{"nothing", func() {}, false},
 			{"a followed author publishes", func() { theirs = m.publishes(t, other, author, "one") }, true},
-			{"a follow", func() { follows(t, other, ann, stranger) }, false},
-			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": stranger.id}, nil) }, false},
-			{"an unfollowed user publishes", func() { m.publishes(t, other, stranger, "two") }, true},
+			{"a follow", func() { follows(t, other, ann, unfollowed) }, false},
+			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": unfollowed.id}, nil) }, false},
+			{"an unfollowed user publishes", func() { m.publishes(t, other, unfollowed, "two") }, true},
 			{"a note is deleted", func() {
 				if err := other.Components().Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, theirs[0]); err != nil {
 					t.Fatal(err)

@@ -44,18 +44,18 @@ func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	sockets := [2]*socket{dial(t, s, m.owner.token), dial(t, s, m.customers[0].token)}
 	people := [2]*apptest.Server{ann, bob}
 	for _, way := range ways {
-		var told, answered [2]said
+		var delivered, answered [2]said
 		for i, c := range sockets {
 			began := c.follow(t, `subscription W($after: Cursor) { feedUpdates(after: $after) { ... on FeedNoteAdded { note `+way+` } } }`,
 				map[string]any{"after": before.Me.Feed.LiveCursor})
-			told[i] = c.note(t, began)
+			delivered[i] = c.note(t, began)
 			answered[i] = answerOf(t, people[i], `query W($id: ID!) { note(id: $id) `+way+` }`, id)
 		}
 		for i, c := range sockets {
 			c.send(t, map[string]any{"type": "complete", "id": string(rune('a' + c.last))})
-			told[i].Note, answered[i].Note = compact(t, told[i].Note), compact(t, answered[i].Note)
+			delivered[i].Note, answered[i].Note = compact(t, delivered[i].Note), compact(t, answered[i].Note)
 		}
-		if diff := cmp.Diff(answered, told); diff != "" {
+		if diff := cmp.Diff(answered, delivered); diff != "" {
 			t.Errorf("%s (-answered +delivered)\n%s", way, diff)
 		}
 		if cmp.Diff(answered[0], answered[1]) != "" {

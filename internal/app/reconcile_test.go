@@ -36,11 +36,11 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[st
 	if strings.Join(strings.Fields(lines[0]), " ") != "SCAN COMPARED FOUND REPAIRED TOOK DESCRIPTION" {
 		t.Fatalf("exit %d:\n%s%s", exit, out, errs)
 	}
-	told := 0
+	printed := 0
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		if len(cells) == 0 || strings.HasSuffix(cells[0], ":") {
-			told += len(cells[:min(1, len(cells))])
+			printed += len(cells[:min(1, len(cells))])
 			continue
 		}
 		for i, into := range []map[string]int{found, repaired} {
@@ -57,8 +57,8 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[st
 	for _, n := range found {
 		sum += n
 	}
-	if told != sum {
-		t.Errorf("%d of %d findings are printed:\n%s", told, sum, out)
+	if printed != sum {
+		t.Errorf("%d of %d findings are printed:\n%s", printed, sum, out)
 	}
 	return found, repaired, exit
 }
@@ -229,8 +229,8 @@ func TestReconcileReportsUnrepairedDifferences(t *testing.T) {
 	})
 }
 
-// look runs the due scans of a server.
-func look(t *testing.T, s *apptest.Server) {
+// runDue runs the due scans of a server.
+func runDue(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	s.Components().Schedule().RunDue(t.Context(), s.Components().Scans().Jobs()...)
 }
@@ -245,8 +245,8 @@ func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 			ran++
 			return errors.New("no luck")
 		}})
-		look(t, s)
-		look(t, s)
+		runDue(t, s)
+		runDue(t, s)
 		if ran != 1 {
 			t.Errorf("it ran %d times in two checks", ran)
 		}
@@ -257,7 +257,7 @@ func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 			if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = CAST(CAST(value AS bigint) - CAST($1 AS bigint) AS text) WHERE name = 'reconcile.broken'", later.by.Milliseconds()); err != nil {
 				t.Fatal(err)
 			}
-			if look(t, s); ran != later.runs {
+			if runDue(t, s); ran != later.runs {
 				t.Errorf("it ran %d times %v later, want %d", ran, later.by, later.runs)
 			}
 		}
@@ -296,12 +296,12 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", metric, d)
 			}
 		}
-		look(t, s)
+		runDue(t, s)
 		if n := scansOf(t, s, "compared")["points"]; n == 0 && stack.Config.DatabaseURL == "" {
 			t.Error("the users of the demo town were not compared")
 		}
 		after := maps.Clone(scansOf(t, s, "compared"))
-		look(t, s)
+		runDue(t, s)
 		if d := cmp.Diff(after, scansOf(t, s, "compared")); d != "" {
 			t.Errorf("scans ran before they were due (-before +after)\n%s", d)
 		}
@@ -322,21 +322,21 @@ func TestOneProcessScansAtATime(t *testing.T) {
 		}})
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); look(t, a) }()
+	go func() { defer close(done); runDue(t, a) }()
 	if who := <-begun; who != "a" {
 		t.Fatalf("%s began", who)
 	}
-	look(t, b) // otherwise it would block
+	runDue(t, b) // otherwise it would block
 	close(goOn)
 	<-done
-	look(t, b)
+	runDue(t, b)
 	if len(begun) > 0 {
 		t.Error("b repeated the scan of a")
 	}
 	if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = '1' WHERE name = 'reconcile.slow'"); err != nil {
 		t.Fatal(err)
 	}
-	look(t, b)
+	runDue(t, b)
 	if len(begun) != 1 {
 		t.Error("b did not scan when it was due")
 	}

@@ -196,7 +196,7 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 		}
 		all.Wait()
 
-		told := map[string]int{} // order → user
+		buyerOf := map[string]int{} // order → user
 		codes := map[string]int{}
 		for i, two := range got {
 			for j, o := range two {
@@ -204,10 +204,10 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 				case o.err != nil:
 					t.Fatalf("user %d: %v", i, o.err)
 				case o.order != nil:
-					if other, twice := told[o.order.ID]; twice && other != i {
+					if other, twice := buyerOf[o.order.ID]; twice && other != i {
 						t.Errorf("users %d and %d got the same order", other, i)
 					}
-					told[o.order.ID] = i
+					buyerOf[o.order.ID] = i
 				}
 				codes[o.code]++
 				if o.code == "OUT_OF_STOCK" && two[1-j].order != nil {
@@ -221,8 +221,8 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 		if want := map[string]int{"": pieces, "ALREADY_ORDERED": pieces, "OUT_OF_STOCK": 2 * (users - pieces)}; gocmp.Diff(want, codes) != "" {
 			t.Errorf("answers (-want +got)\n%s", gocmp.Diff(want, codes))
 		}
-		if len(told) != pieces {
-			t.Errorf("got %d orders, want %d", len(told), pieces)
+		if len(buyerOf) != pieces {
+			t.Errorf("got %d orders, want %d", len(buyerOf), pieces)
 		}
 		shows(t, "orders, users and stock in the database", fmt.Sprint(pieces, pieces, 0), func() string {
 			return fmt.Sprint(sold(t, stack, v))
@@ -239,7 +239,7 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 		if s := shown.Voucher.Sale; s.Stock != 0 || s.InitialStock != pieces || s.Phase != "SOLD_OUT" {
 			t.Errorf("the sale is shown as %+v", s)
 		}
-		for id, i := range told {
+		for id, i := range buyerOf {
 			if i%20 == 0 { // any of them, on the other server
 				var one struct{ Order *shownOrder }
 				b.As(m.customers[i].token).Must(t, `query O($id: ID!) { order(id: $id) { id number status } }`, map[string]any{"id": id}, &one)

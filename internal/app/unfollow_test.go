@@ -35,7 +35,7 @@ func TestUnfollowReachesFeedsWhileRedisRefusesWrites(t *testing.T) {
 		for title() != "" { // the first event without a note is FeedReady
 		}
 		round := 0
-		told := func(author person) (is bool) {
+		delivers := func(author person) (is bool) {
 			round++
 			one, end := fmt.Sprint("one ", round), fmt.Sprint("end ", round)
 			r.market.note(t, r.a.As(author.token), one)
@@ -47,17 +47,17 @@ func TestUnfollowReachesFeedsWhileRedisRefusesWrites(t *testing.T) {
 		}
 		left := func(author person, when string) {
 			t.Helper()
-			if !told(author) {
+			if !delivers(author) {
 				t.Errorf("%s: the author is not followed", when)
 			}
 			if code := codeOf(t, r.a.As(reader.token).Do(t, unfollow, map[string]any{"id": author.id}, nil)); code != "" {
 				t.Fatalf("%s: unfollow answered %s", when, code)
 			}
-			if took := until(t, func() bool { return !told(author) }); took > 2*slow {
+			if took := until(t, func() bool { return !delivers(author) }); took > 2*slow {
 				t.Errorf("%s: received after %v", when, took)
 			}
 			for began := time.Now(); time.Since(began) < slow/2; {
-				if told(author) {
+				if delivers(author) {
 					t.Errorf("%s: the author is followed again", when)
 				}
 			}
