@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/demo"
-	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
 // demoBalance is the initial balance of demo logins, in minor units.

@@ -43,12 +43,12 @@ var places = []place{
 	{prefix: "internal/seeder", floor: 4},
 	{prefix: "internal/demo", floor: 5},
 
-	{prefix: "internal/app", floor: 6}, // the hall: it alone knows all
+	{prefix: "internal/app", floor: 6}, // wires all packages
 	{prefix: "internal/cli", floor: 7},
-	{prefix: "internal/testkit", floor: 6, only: []string{"internal/kit"}},
+	{prefix: "internal/testkit", floor: 7, only: []string{"internal/kit"}},
 
-	{prefix: "internal/testkit/apptest", floor: 8},
-	{prefix: "internal/testkit/storetest", floor: 7, only: []string{"ent", "internal/kit", "internal/testkit"}},
+	{prefix: "internal/testkit/apptest", floor: 9},
+	{prefix: "internal/testkit/storetest", floor: 8, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 7, only: []string{}},
 	{prefix: "internal/tools", floor: 7, only: []string{"ent", "internal/kit"}},
 	{prefix: ".", floor: 8, only: []string{"internal/cli"}},
