@@ -1,5 +1,5 @@
-// Package archtest holds the import map of the house as a test: who may know
-// whom. ARCHITECTURE.md says why.
+// Package archtest tests the import rules of the module and other rules of its structure.
+// ARCHITECTURE.md gives the reasons.
 package archtest
 
 import (
@@ -17,26 +17,26 @@ import (
 
 const module = "github.com/tandian-dev/tandian"
 
-// A place is a part of the house: a package with everything below it.
+// A place is a package with everything below it.
 type place struct {
 	prefix string   // path in the module; "." is the program itself
 	floor  int      // a place imports lower floors and itself
-	only   []string // when not nil, of our places only these
+	only   []string // if not nil, the only places of the module that it imports
 }
 
-// The map. A package belongs to the place with the longest prefix. What is not
-// named here, internal/shop for example, is a room: a place of its own.
+// places is the map. A package belongs to the place with the longest prefix. An internal
+// package without a row, such as internal/shop, is a domain package.
 var places = []place{
-	{prefix: "ent", floor: 0},          // rows
-	{prefix: "internal/kit", floor: 0}, // tools that know no noun of ours
+	{prefix: "ent", floor: 0},          // entities
+	{prefix: "internal/kit", floor: 0}, // libraries without domain types
 
-	{prefix: "internal/sale", floor: 0, only: []string{}}, // nouns that two rooms share
+	{prefix: "internal/sale", floor: 0, only: []string{}}, // types that two domain packages share
 
 	{prefix: "internal/config", floor: 1, only: []string{"internal/kit"}},
 	{prefix: "internal/web", floor: 1, only: []string{"internal/kit"}},
 	{prefix: "graph/scalar", floor: 1, only: []string{"internal/kit"}},
 
-	{prefix: "graph", floor: 2}, // the GraphQL face
+	{prefix: "graph", floor: 2}, // resolvers
 
 	{prefix: "internal/drawing", floor: 3},
 	{prefix: "internal/importer", floor: 3},
@@ -54,17 +54,18 @@ var places = []place{
 	{prefix: ".", floor: 8, only: []string{"internal/cli"}},
 }
 
-const roomFloor = 1
+const domainFloor = 1
 
-// Down is not always allowed: these imports are closed, for the reason given.
+// closed lists imports of lower floors that are forbidden, with the reason.
 var closed = []struct{ from, to, why string }{
-	{"graph", "ent", "rows stay inside their room; the graph speaks in the rooms' types"},
-	{"graph", "internal/kit/sqldb", "the graph asks rooms, not stores"},
+	{"graph", "ent", "only services use entities; resolvers use the types of the services"},
+	{"graph", "internal/kit/sqldb", "resolvers call services, not stores"},
+	{"graph", "internal/kit/redisdb", "resolvers call services, not stores"},
 }
 
 const goRedis = "github.com/redis/go-redis"
 
-// A side is the part of a package that an import stands in.
+// A side is the part of a package that contains an import.
 type side string
 
 const (
@@ -73,14 +74,14 @@ const (
 	external side = "external test" // package x_test
 )
 
-// An edge is one import. Ours are paths in the module, others whole paths.
+// An edge is one import. Packages of the module are relative paths, others full paths.
 type edge struct {
 	from string
 	side side
 	to   string
 }
 
-// forbidden says why an import is not allowed, or "".
+// forbidden returns the reason why an import is forbidden, or "".
 func forbidden(e edge) string {
 	from := placeOf(e.from)
 	if within(e.to, goRedis) {
@@ -99,21 +100,21 @@ func forbidden(e edge) string {
 	case from.prefix == "":
 		return e.from + " is not on the map: give it a place"
 	case to.prefix == ".":
-		return "nobody imports the program"
+		return "no package imports the program"
 	case from.only != nil && !slices.Contains(from.only, to.prefix):
-		return from.prefix + " keeps to itself" + but(from.only)
+		return from.prefix + " imports no other package of the module" + but(from.only)
 	case to.floor > from.floor:
 		return "imports go down, not up"
 	case to.floor == from.floor && from.floor == 0:
-		return "rows and tools do not know each other; a tool takes a small interface"
+		return "kit and ent do not import each other; declare a small interface"
 	case to.floor == from.floor:
-		return "rooms do not know each other; declare an interface and let internal/app join them"
+		return "domain packages do not import each other; declare an interface, which internal/app connects"
 	}
 	return ""
 }
 
-// forTests reports whether a place is there for tests like this one. The
-// running app knows every room, so only a test outside the package can use it.
+// forTests reports whether a place exists for tests of this kind. The running app imports
+// every domain package, so only external tests can use it.
 func forTests(s side, place string) bool {
 	switch place {
 	case "internal/testkit", "internal/testkit/storetest":
@@ -126,7 +127,7 @@ func forTests(s side, place string) bool {
 
 func forbiddenRedis(from place) string {
 	switch {
-	case from.floor == roomFloor && from.only == nil, // a room
+	case from.floor == domainFloor && from.only == nil, // a domain package
 		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/cli", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
@@ -137,10 +138,10 @@ func but(places []string) string {
 	if len(places) == 0 {
 		return ""
 	}
-	return ", but for " + strings.Join(places, " and ")
+	return ", except " + strings.Join(places, " and ")
 }
 
-// placeOf finds the place of one of our packages; other packages have none.
+// placeOf returns the place of a package of the module; other packages have none.
 func placeOf(pkg string) place {
 	var found place
 	for _, p := range places {
@@ -149,13 +150,13 @@ func placeOf(pkg string) place {
 		}
 	}
 	if rest, ok := strings.CutPrefix(pkg, "internal/"); ok && found.prefix == "" {
-		room, _, _ := strings.Cut(rest, "/")
-		return place{prefix: "internal/" + room, floor: roomFloor}
+		name, _, _ := strings.Cut(rest, "/")
+		return place{prefix: "internal/" + name, floor: domainFloor}
 	}
 	return found
 }
 
-// within reports whether a package is prefix or lies below it.
+// within reports whether a package is prefix or is below it.
 func within(pkg, prefix string) bool {
 	return pkg == prefix || strings.HasPrefix(pkg, prefix+"/")
 }
@@ -166,54 +167,55 @@ func TestForbidden(t *testing.T) {
 		edge edge
 		ok   bool
 	}{
-		{"a room knows the rows", edge{"internal/shop", code, "ent/shop"}, true},
-		{"a room knows the tools", edge{"internal/shop", code, "internal/kit/cache"}, true},
-		{"a room knows its own parts", edge{"internal/shop/osm", code, "internal/shop"}, true},
-		{"a room knows no other room", edge{"internal/shop", code, "internal/voucher"}, false},
-		{"a room's test knows no other room", edge{"internal/shop", inside, "internal/voucher"}, false},
-		{"an external test knows no other room", edge{"internal/shop", external, "internal/voucher"}, false},
-		{"a name's beginning is not a room", edge{"internal/shopping", code, "internal/shop"}, false},
-		{"a room does not know the graph", edge{"internal/shop", code, "graph/model"}, false},
-		{"a room does not know scalars", edge{"internal/shop", code, "graph/scalar"}, false},
-		{"a room does not know the hall", edge{"internal/shop", code, "internal/app"}, false},
-		{"a room knows nouns that it shares", edge{"internal/order", code, "internal/sale"}, true},
-		{"shared nouns know no room", edge{"internal/sale", code, "internal/order"}, false},
-		{"shared nouns know no rows", edge{"internal/sale", code, "ent"}, false},
-		{"rows know no shared nouns", edge{"ent/schema", code, "internal/sale"}, false},
-		{"a room may use Redis", edge{"internal/flashsale", code, goRedis + "/v9"}, true},
-		{"a room may use what others wrote", edge{"internal/shop", code, "golang.org/x/sync/errgroup"}, true},
+		{"domain to ent", edge{"internal/shop", code, "ent/shop"}, true},
+		{"domain to kit", edge{"internal/shop", code, "internal/kit/cache"}, true},
+		{"own parts", edge{"internal/shop/osm", code, "internal/shop"}, true},
+		{"domain to domain", edge{"internal/shop", code, "internal/voucher"}, false},
+		{"domain test to domain", edge{"internal/shop", inside, "internal/voucher"}, false},
+		{"external test to domain", edge{"internal/shop", external, "internal/voucher"}, false},
+		{"prefix of a name", edge{"internal/shopping", code, "internal/shop"}, false},
+		{"domain to graph", edge{"internal/shop", code, "graph/model"}, false},
+		{"domain to scalars", edge{"internal/shop", code, "graph/scalar"}, false},
+		{"domain to app", edge{"internal/shop", code, "internal/app"}, false},
+		{"shared types", edge{"internal/order", code, "internal/sale"}, true},
+		{"shared types to domain", edge{"internal/sale", code, "internal/order"}, false},
+		{"shared types to ent", edge{"internal/sale", code, "ent"}, false},
+		{"ent to shared types", edge{"ent/schema", code, "internal/sale"}, false},
+		{"domain to Redis", edge{"internal/flashsale", code, goRedis + "/v9"}, true},
+		{"third-party package", edge{"internal/shop", code, "golang.org/x/sync/errgroup"}, true},
 
-		{"rows know rows", edge{"ent", code, "ent/schema"}, true},
-		{"rows do not know tools", edge{"ent/schema", code, "internal/kit/apierror"}, false},
-		{"rows do not know rooms", edge{"ent/schema", code, "internal/shop"}, false},
-		{"rows do not know Redis", edge{"ent/schema", code, goRedis + "/v9"}, false},
+		{"ent to ent", edge{"ent", code, "ent/schema"}, true},
+		{"ent to kit", edge{"ent/schema", code, "internal/kit/apierror"}, false},
+		{"ent to domain", edge{"ent/schema", code, "internal/shop"}, false},
+		{"ent to Redis", edge{"ent/schema", code, goRedis + "/v9"}, false},
 		{"tools know tools", edge{"internal/kit/lock", code, "internal/kit/clock"}, true},
-		{"tools do not know rows", edge{"internal/kit/outbox", code, "ent"}, false},
-		{"tools' tests do not know rows", edge{"internal/kit/outbox", inside, "ent"}, false},
+		{"kit to ent", edge{"internal/kit/outbox", code, "ent"}, false},
+		{"kit test to ent", edge{"internal/kit/outbox", inside, "ent"}, false},
 		{"tools do not know rooms", edge{"internal/kit/cache", code, "internal/shop"}, false},
-		{"tools do not know the graph", edge{"internal/kit/gqlserver", code, "graph"}, false},
+		{"kit to graph", edge{"internal/kit/gqlserver", code, "graph"}, false},
 		{"tools may use Redis", edge{"internal/kit/lock", code, goRedis + "/v9/maintnotifications"}, true},
 
 		{"the graph knows rooms", edge{"graph", code, "internal/shop"}, true},
 		{"the graph knows its parts", edge{"graph", code, "graph/generated"}, true},
 		{"the graph knows scalars", edge{"graph/generated", code, "graph/scalar"}, true},
 		{"the graph knows tools", edge{"graph", code, "internal/kit/apierror"}, true},
-		{"the graph does not know rows", edge{"graph", code, "ent"}, false},
-		{"the graph does not know a table", edge{"graph/model", code, "ent/shop"}, false},
-		{"the graph does not know stores", edge{"graph", code, "internal/kit/sqldb"}, false},
-		{"the graph does not know Redis", edge{"graph", code, goRedis + "/v9"}, false},
-		{"the graph's tests do not know Redis", edge{"graph", external, goRedis + "/v9"}, false},
+		{"graph to ent", edge{"graph", code, "ent"}, false},
+		{"graph to a table", edge{"graph/model", code, "ent/shop"}, false},
+		{"graph to SQL", edge{"graph", code, "internal/kit/sqldb"}, false},
+		{"graph to redisdb", edge{"graph", code, "internal/kit/redisdb"}, false},
+		{"graph to Redis", edge{"graph", code, goRedis + "/v9"}, false},
+		{"graph test to Redis", edge{"graph", external, goRedis + "/v9"}, false},
 		{"scalars know tools", edge{"graph/scalar", code, "internal/kit/page"}, true},
-		{"scalars know no room", edge{"graph/scalar", code, "internal/shop"}, false},
-		{"scalars do not know rows", edge{"graph/scalar", code, "ent"}, false},
+		{"scalars to domain", edge{"graph/scalar", code, "internal/shop"}, false},
+		{"scalars to ent", edge{"graph/scalar", code, "ent"}, false},
 
-		{"settings know no rows", edge{"internal/config", code, "ent"}, false},
+		{"config to ent", edge{"internal/config", code, "ent"}, false},
 		{"settings know tools", edge{"internal/config", code, "internal/kit/apierror"}, true},
-		{"settings do not know Redis", edge{"internal/config", code, goRedis + "/v9"}, false},
-		{"the web app knows no room", edge{"internal/web", code, "internal/shop"}, false},
+		{"config to Redis", edge{"internal/config", code, goRedis + "/v9"}, false},
+		{"web to domain", edge{"internal/web", code, "internal/shop"}, false},
 
 		{"the importer knows services", edge{"internal/importer", code, "internal/shop"}, true},
-		{"the importer knows rows", edge{"internal/importer", code, "ent"}, true},
+		{"importer to ent", edge{"internal/importer", code, "ent"}, true},
 		{"the importer does not know the seeder", edge{"internal/importer", code, "internal/seeder"}, false},
 		{"the seeder knows services", edge{"internal/seeder", code, "internal/shop"}, true},
 		{"the seeder knows drawing", edge{"internal/seeder", code, "internal/drawing"}, true},
@@ -222,11 +224,11 @@ func TestForbidden(t *testing.T) {
 		{"the demo knows the seeder", edge{"internal/demo", code, "internal/seeder"}, true},
 		{"the demo does not know the app", edge{"internal/demo", code, "internal/app"}, false},
 
-		{"the hall knows rooms", edge{"internal/app", code, "internal/shop"}, true},
-		{"the hall knows the graph", edge{"internal/app", code, "graph"}, true},
+		{"app to domain", edge{"internal/app", code, "internal/shop"}, true},
+		{"app to graph", edge{"internal/app", code, "graph"}, true},
 		{"the app knows the demo", edge{"internal/app", code, "internal/demo"}, true},
-		{"the hall does not use test tools", edge{"internal/app", code, "internal/testkit"}, false},
-		{"the hall may use Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
+		{"app to test tools", edge{"internal/app", code, "internal/testkit"}, false},
+		{"app to Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 
 		{"commands import the app", edge{"internal/cli", code, "internal/app"}, true},
 		{"commands import services", edge{"internal/cli", code, "internal/account"}, true},
@@ -238,32 +240,32 @@ func TestForbidden(t *testing.T) {
 
 		{"the program imports commands", edge{".", code, "internal/cli"}, true},
 		{"the program does not import the app", edge{".", code, "internal/app"}, false},
-		{"the program knows nothing else", edge{".", code, "internal/config"}, false},
-		{"the program's tests start it", edge{".", external, "internal/testkit/apptest"}, true},
-		{"nobody imports the program", edge{"internal/app", code, "."}, false},
+		{"program to config", edge{".", code, "internal/config"}, false},
+		{"program test to a running app", edge{".", external, "internal/testkit/apptest"}, true},
+		{"no package imports the program", edge{"internal/app", code, "."}, false},
 
 		{"a test may use test tools", edge{"internal/kit/lock", inside, "internal/testkit"}, true},
-		{"an external test may use test tools", edge{"internal/kit/lock", external, "internal/testkit"}, true},
-		{"an external test may use a running app", edge{"internal/feed", external, "internal/testkit/apptest"}, true},
-		{"a test inside may not use a running app", edge{"internal/feed", inside, "internal/testkit/apptest"}, false},
-		{"code may not use a running app", edge{"internal/feed", code, "internal/testkit/apptest"}, false},
-		{"code may not use test tools", edge{"internal/feed", code, "internal/testkit"}, false},
+		{"external test to test tools", edge{"internal/kit/lock", external, "internal/testkit"}, true},
+		{"external test to a running app", edge{"internal/feed", external, "internal/testkit/apptest"}, true},
+		{"internal test to a running app", edge{"internal/feed", inside, "internal/testkit/apptest"}, false},
+		{"code to a running app", edge{"internal/feed", code, "internal/testkit/apptest"}, false},
+		{"code to test tools", edge{"internal/feed", code, "internal/testkit"}, false},
 		{"test tools know tools", edge{"internal/testkit", code, "internal/kit/sqldb"}, true},
-		{"test tools know no room", edge{"internal/testkit", code, "internal/shop"}, false},
-		{"test tools' tests know no room", edge{"internal/testkit", external, "internal/shop"}, false},
-		{"open stores know rows", edge{"internal/testkit/storetest", code, "ent"}, true},
-		{"open stores know no room", edge{"internal/testkit/storetest", code, "internal/shop"}, false},
-		{"a test inside may open stores", edge{"internal/feed", inside, "internal/testkit/storetest"}, true},
-		{"code may not open stores of tests", edge{"internal/feed", code, "internal/testkit/storetest"}, false},
+		{"test tools to domain", edge{"internal/testkit", code, "internal/shop"}, false},
+		{"test of test tools to domain", edge{"internal/testkit", external, "internal/shop"}, false},
+		{"storetest to ent", edge{"internal/testkit/storetest", code, "ent"}, true},
+		{"storetest to domain", edge{"internal/testkit/storetest", code, "internal/shop"}, false},
+		{"internal test to storetest", edge{"internal/feed", inside, "internal/testkit/storetest"}, true},
+		{"code to storetest", edge{"internal/feed", code, "internal/testkit/storetest"}, false},
 		{"a running app knows all", edge{"internal/testkit/apptest", code, "internal/app"}, true},
-		{"a running app uses test tools", edge{"internal/testkit/apptest", code, "internal/testkit"}, true},
+		{"apptest to test tools", edge{"internal/testkit/apptest", code, "internal/testkit"}, true},
 
-		{"a tool's test may use what several processes share", edge{"internal/kit/cache", external, "internal/testkit/cachetest"}, true},
-		{"a tool may not", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
+		{"kit test to cachetest", edge{"internal/kit/cache", external, "internal/testkit/cachetest"}, true},
+		{"kit to cachetest", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
-		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/apierror"}, false},
+		{"package without a place", edge{"extras", code, "internal/kit/apierror"}, false},
 		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/sqldb"}, true},
-		{"workshop tools know no room", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
+		{"tools to domain", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,7 +278,7 @@ func TestForbidden(t *testing.T) {
 
 func TestImportsGoDown(t *testing.T) {
 	edges, packages := imports(t)
-	// A list without this package is not the list of the whole module.
+	// A list without this package is incomplete.
 	if !slices.Contains(packages, "internal/archtest") || len(packages) < 2 {
 		t.Fatalf("go list does not see the module: %q", packages)
 	}
@@ -287,7 +289,7 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-// The server links no code of the lab or of tests, and no library that only they use.
+// The server links no code of the lab or of tests, and no library that only these use.
 func TestServerLinksNoLabOrTestCode(t *testing.T) {
 	linked := packagesOf(t, "-deps", ".")
 	if !slices.Contains(linked, module+"/internal/app") || len(linked) < 100 {
@@ -306,7 +308,7 @@ func TestServerLinksNoLabOrTestCode(t *testing.T) {
 	}
 }
 
-// packagesOf lists packages of the root of the module.
+// packagesOf lists packages of the root module.
 func packagesOf(t *testing.T, args ...string) []string {
 	t.Helper()
 	return strings.Fields(string(goList(t, args...)))
@@ -328,7 +330,7 @@ func goList(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// imports lists every import of the module's packages but the standard library.
+// imports lists every import of the packages of the module, except the standard library.
 func imports(t *testing.T) (edges []edge, packages []string) {
 	t.Helper()
 	// -e: the compiler reports packages that do not build.
@@ -356,7 +358,7 @@ func imports(t *testing.T) (edges []edge, packages []string) {
 	}
 }
 
-// inModule shortens the path of one of our packages.
+// inModule shortens the path of a package of the module.
 func inModule(path string) string {
 	if path == module {
 		return "."
