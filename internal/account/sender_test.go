@@ -446,8 +446,8 @@ func TestWebhookRejectsUnsafeSettings(t *testing.T) {
 		want string
 	}{
 		{"no URL", WebhookConfig{Secret: testSecret}, "must begin with https://"},
-		{"http to another machine", WebhookConfig{"http://sms.example.com/" + testQuery, testSecret}, "http is for this machine alone"},
-		{"a password in the URL", WebhookConfig{"https://ann:hunter2@sms.example.com/" + testQuery, testSecret}, "no password"},
+		{"http to another machine", WebhookConfig{"http://sms.example.com/" + testQuery, testSecret}, "http is for loopback addresses only"},
+		{"a password in the URL", WebhookConfig{"https://ann:hunter2@sms.example.com/" + testQuery, testSecret}, "must not contain a user or password"},
 		{"no secret", WebhookConfig{URL: "https://sms.example.com/" + testQuery}, "at least 16 bytes"},
 		{"a short secret", WebhookConfig{"https://sms.example.com/", "hunter2-hunter2"}, "at least 16 bytes"},
 	}
