@@ -68,7 +68,7 @@ func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 		if n := rdb.ZRem(t.Context(), inbox, fmt.Sprintf("%d/%d", numberIn(t, m.customers[1].id), lost)).Val(); n != 1 {
 			t.Fatalf("%d entries were taken out of the inbox", n)
 		}
-		want := fmt.Sprintf("it lacks note %d, by user %d", lost, numberIn(t, m.customers[1].id))
+		want := fmt.Sprintf("note %d by user %d is missing", lost, numberIn(t, m.customers[1].id))
 		// The scan skips notes whose fan-out is not recorded as finished.
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			o, lines := scan(true)

@@ -311,7 +311,7 @@ func without(hits []hit, exceptions []exception) (rest []hit, unused []exception
 func rewritten(t *testing.T, hits []hit) []hit {
 	t.Helper()
 	pending := map[string]int{}
-	for _, dir := range strings.Fields(phrasesPending) {
+	for dir := range strings.FieldsSeq(phrasesPending) {
 		pending[dir] = 0
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool {

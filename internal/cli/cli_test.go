@@ -25,7 +25,7 @@ func TestInvalidSettingsAreOneLine(t *testing.T) {
 	}{
 		{"address", []string{"--addr", "8080"}, `--addr: "8080" is not HOST:PORT`},
 		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: it must begin with postgres://"},
-		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it begins with redis://"},
+		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it must begin with redis://"},
 		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
 		{"log level", []string{"--log-level", "loud"}, "--log-level"},
 		{"part", []string{"--run", "api,cook"}, `--run: unknown part "cook"`},

@@ -34,7 +34,7 @@ func TestReconcileRejectsWrongCalls(t *testing.T) {
 		want string
 	}{
 		{[]string{"everything"}, `reconcile takes no "everything"`},
-		{[]string{"--only", "sold,nothing"}, `there is no scan "nothing"; there are pieces, sales, queues, order-lists, sold, points`},
+		{[]string{"--only", "sold,nothing"}, `unknown scan "nothing" (want one of pieces, sales, queues, order-lists, sold, points`},
 	} {
 		if _, errs, code := stack.Command(t, append([]string{"reconcile"}, tt.args...)...); code != 2 || !strings.Contains(errs, tt.want) {
 			t.Errorf("reconcile %v: exit %d, %s", tt.args, code, errs)

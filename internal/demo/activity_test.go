@@ -29,7 +29,7 @@ type fakeShops struct {
 
 func (f *fakeShops) IDsOf(_ context.Context, externalIDs []string) (map[string]int64, error) {
 	ids := map[string]int64{}
-	for i, d := range Shops() {
+	for i, d := range Shops() { //nolint:contextcheck // it reads an embedded file
 		if !f.empty && slices.Contains(externalIDs, d.ExternalID) {
 			ids[d.ExternalID] = int64(1001 + i)
 		}

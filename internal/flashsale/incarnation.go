@@ -211,9 +211,9 @@ type server struct {
 func (s server) evicts() bool { return strings.HasPrefix(s.policy, "allkeys-") }
 
 // errReplica reports a replica. Its master may be ahead of it.
-var errReplica = errors.New("Redis is a replica")
+var errReplica = errors.New("this Redis is a replica")
 
-var errNoRunID = errors.New("Redis reports no run_id: flash sales bypass it")
+var errNoRunID = errors.New("no run_id in INFO: flash sales bypass this Redis")
 
 // identify reads the identity of the server behind one connection.
 func identify(ctx context.Context, conn *redis.Conn) (server, error) {

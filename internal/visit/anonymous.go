@@ -32,8 +32,8 @@ type anonymous struct {
 // A fingerprint identifies an anonymous client.
 type fingerprint struct{ network, agent string }
 
-func newAnonymous(max int) *anonymous {
-	return &anonymous{max: max, known: map[fingerprint]Visitor{}}
+func newAnonymous(limit int) *anonymous {
+	return &anonymous{max: limit, known: map[fingerprint]Visitor{}}
 }
 
 // Anonymous returns an anonymous visitor: a digest of the client's network and user agent, so

@@ -29,8 +29,8 @@ type buffer struct {
 	size    int // number of visitors and buckets
 }
 
-func newBuffer(max int, full prometheus.Counter) *buffer {
-	return &buffer{max: max, full: full, buckets: map[bucket]*dayCount{}}
+func newBuffer(limit int, full prometheus.Counter) *buffer {
+	return &buffer{max: limit, full: full, buckets: map[bucket]*dayCount{}}
 }
 
 // add counts a view. If the buffer is full, it drops views of new visitors.

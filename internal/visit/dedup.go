@@ -15,7 +15,7 @@ type recent struct {
 	turned     time.Time
 }
 
-func newRecent(max int) *recent { return &recent{max: max, young: map[string]time.Time{}} }
+func newRecent(limit int) *recent { return &recent{max: limit, young: map[string]time.Time{}} }
 
 // first reports whether a visitor must be counted, and stores it if so. Beyond the maximum
 // size, some visitors are counted more often.

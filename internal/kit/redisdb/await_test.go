@@ -3,11 +3,13 @@ package redisdb
 import (
 	"context"
 	"errors"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/tandian-dev/tandian/internal/testkit"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestAwaitRedisReturnsPermanentErrorsWithAdvice(t *testing.T) {

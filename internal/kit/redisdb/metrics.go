@@ -3,11 +3,13 @@ package redisdb
 import (
 	"context"
 	"errors"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
-	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"net"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // roundTripBuckets are the histogram bounds of round trips in seconds, from a local Redis to a hung

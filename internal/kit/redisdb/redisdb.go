@@ -200,7 +200,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 			return nil, "", redisURLError(raw, redis.ParseFailoverURL)
 		}
 		if p.MasterName == "" {
-			return nil, "", errors.New("Sentinel requires ?master_name=…")
+			return nil, "", errors.New("a Sentinel URL requires ?master_name=…")
 		}
 		return &redis.UniversalOptions{
 			Addrs: p.SentinelAddrs, MasterName: p.MasterName, Username: p.Username, Password: p.Password, DB: p.DB,

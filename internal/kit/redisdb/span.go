@@ -2,13 +2,15 @@ package redisdb
 
 import (
 	"context"
+	"strings"
+
 	"github.com/redis/go-redis/v9"
-	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // commandSpan starts the span of a round trip (OpenTelemetry's "Semantic conventions for Redis").

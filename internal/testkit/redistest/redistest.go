@@ -2,6 +2,7 @@
 package redistest
 
 import (
+	"context"
 	"io"
 	"net"
 	"strconv"
@@ -21,6 +22,7 @@ const deadline = 20 * time.Second
 // A Proxy forwards connections to a Redis server. It can freeze them (they stay open, but no bytes
 // pass), cut them, and redirect them to another server.
 type Proxy struct {
+	ctx      context.Context
 	listener net.Listener
 	gate     sync.RWMutex // held while frozen
 	mu       sync.Mutex
@@ -32,11 +34,11 @@ type Proxy struct {
 // NewProxy starts a proxy in front of the server at url. It ends with the test.
 func NewProxy(t testing.TB, url string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: l, target: address(url)}
+	p := &Proxy{ctx: t.Context(), listener: l, target: address(url)}
 	p.copies.Go(p.accept)
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -65,7 +67,7 @@ func (p *Proxy) accept() {
 		if strings.HasPrefix(p.target, "/") {
 			network = "unix"
 		}
-		server, err := net.Dial(network, p.target)
+		server, err := new(net.Dialer).DialContext(p.ctx, network, p.target)
 		if err != nil {
 			p.mu.Unlock()
 			_ = client.Close()
@@ -130,7 +132,7 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +156,9 @@ func (s *Server) URL() string { return "redis://127.0.0.1:" + s.port }
 // Crash ends the server without a save.
 func (s *Server) Crash() {
 	s.t.Helper()
-	_ = s.Admin.ShutdownNoSave(s.t.Context())
+	_ = s.Admin.ShutdownNoSave(s.t.Context()) //nolint:forbidigo // its own server
 	testkit.Eventually(s.t, deadline, func() bool {
-		c, err := net.Dial("tcp", address(s.URL()))
+		c, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", address(s.URL()))
 		if err == nil {
 			_ = c.Close()
 		}

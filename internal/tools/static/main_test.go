@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAStaticProgramIsToldFromOneWithALoader(t *testing.T) {
+func TestCheckFindsProgramsWithALoader(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestAStaticProgramIsToldFromOneWithALoader(t *testing.T) {
 	if err := check("/bin/sh"); err == nil || !strings.Contains(err.Error(), "loader") {
 		t.Errorf("/bin/sh: %v, want that it needs a loader", err)
 	}
-	if err := check(source); err == nil || !strings.Contains(err.Error(), "no program") {
+	if err := check(source); err == nil || !strings.Contains(err.Error(), "read program") {
 		t.Errorf("a source: %v", err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 // deadline. So it is counted here: a list as many times as it has elements, on
 // average over the schema where it stands below "types", at most elsewhere.
 
+// IntrospectionQuery is the query that tools send to read the schema.
+//
 //go:embed introspection.graphql
 var IntrospectionQuery string
 

@@ -14,6 +14,7 @@ const (
 
 var buffers = sync.Pool{New: func() any { return &Buffer{make([]byte, 0, BufferSize)} }} //nolint:gochecknoglobals // a pool is of the process
 
+// BorrowBuffer returns an empty buffer. The caller must release it.
 func BorrowBuffer() *Buffer { return buffers.Get().(*Buffer) } //nolint:forcetypeassert // nothing else is put in
 
 // Release ends the use of a buffer and of everything that is made of its bytes.

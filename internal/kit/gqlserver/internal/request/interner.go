@@ -20,6 +20,7 @@ type Interner struct {
 
 const maxInterned = 4 << 10
 
+// NewInterner returns an empty Interner.
 func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
 // Keep remembers a text.

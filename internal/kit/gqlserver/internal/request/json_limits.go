@@ -85,6 +85,7 @@ func Object(text []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
+// String returns the value of a JSON string.
 func String(value json.RawMessage) (string, error) {
 	if IsNull(value) || value[0] != '"' {
 		return "", errKind
@@ -94,4 +95,5 @@ func String(value json.RawMessage) (string, error) {
 	return s, err
 }
 
+// IsNull reports whether a value is missing or null.
 func IsNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
