@@ -161,7 +161,7 @@ func TestBenchesReadSettingsFromTheEnvironment(t *testing.T) {
 func TestProcessesReadTheirSettingFirst(t *testing.T) {
 	for _, name := range []string{"cache", "lock", "sale", "live", "serve", "soak"} {
 		_, errs, code := command(t, "process", name)
-		if code != 1 || !strings.Contains(errs, "read the setting") {
+		if code != 1 || !strings.Contains(errs, "read setting") {
 			t.Errorf("process %s without input: %d, %q", name, code, errs)
 		}
 	}
