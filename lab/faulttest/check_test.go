@@ -61,6 +61,7 @@ func (e eventBuilder) status(s string) eventBuilder { return e.with(func(e *Even
 func (e eventBuilder) code(c string) eventBuilder   { return e.with(func(e *Event) { e.Code = c }) }
 func (e eventBuilder) key(k string) eventBuilder    { return e.with(func(e *Event) { e.Key = k }) }
 func (e eventBuilder) calm() eventBuilder           { return e.with(func(e *Event) { e.Calm = time.Minute }) }
+
 func (e eventBuilder) purchase(n int64) eventBuilder {
 	return e.with(func(e *Event) { e.Purchase = n })
 }

@@ -150,7 +150,7 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 	return redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-var errAway = errors.New("Redis is unavailable")
+var errAway = errors.New("this Redis is unavailable")
 
 // announced adapts package order to package flashsale.
 type announced struct{ *order.Service }
