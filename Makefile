@@ -14,7 +14,7 @@ SHORT ?= -short
 
 # Packages with concurrent code, tested with the race detector. Their tests mostly wait, so
 # more packages than processors run in parallel. Add every package that starts goroutines.
-RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|clientaddr|dblock|embedredis|gqlserver|live|lock|logreader|observe|outbox|plan|quota|ratelimit|schedule|sequence|store|stream))(/|$$)
+RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|clientaddr|dblock|embedredis|gqlserver|broadcast|cdc|eventbus|failover|lock|notify|pubsub|redisdb|sqldb|observe|outbox|plan|quota|ratelimit|schedule|sequence))(/|$$)
 
 # Steps of `make check`, in order.
 CHECKS := commits fresh lint web-fresh race
