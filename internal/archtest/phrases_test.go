@@ -40,7 +40,6 @@ type exception struct{ file, text, reason string }
 
 var exceptions = []exception{
 	{"docs/faults.md", "nobody", "names of two mutants"},
-	{"internal/web/e2e/README.md", "mend", "name of a test helper"},
 }
 
 // A phrase is an entry of phrases.txt.
@@ -204,7 +203,7 @@ func messagesOf(call *ast.CallExpr) []*ast.BasicLit {
 	return nil
 }
 
-func forClients(pkg string) bool { return pkg == "fault" || pkg == "apierror" }
+func forClients(pkg string) bool { return pkg == "apierror" }
 
 // lastName returns the name of a logger or package: log for s.cfg.log.With(…).
 func lastName(e ast.Expr) string {
@@ -403,7 +402,7 @@ func TestPhrasesMatchInTheirScope(t *testing.T) {
 		{"strings in an error", "a.go", head + `var e = fmt.Errorf("there is no %s", "x")`, []string{notFound}},
 		{"strings in a log", "a.go", head + "func f(ctx C) {\n" + `s.cfg.Log.With("a", 1).WarnContext(ctx, "there is no a", "b", "there is no b")` + "\n}\n", []string{notFound}},
 		{"strings in LogAttrs", "a.go", head + `func f() { slog.LogAttrs(ctx, slog.LevelInfo, "there is no a") }`, []string{notFound}},
-		{"strings for a client", "a.go", head + "func f() {\n" + `fault.New(fault.NotFound, "there is no a")` + "\n" + `errs.Add(apierror.NotFound, "field", "there is "+"b", "there is no c")` + "\n}\n", []string{notFound, notFound}},
+		{"strings for a client", "a.go", head + "func f() {\n" + `apierror.New(apierror.NotFound, "there is no a")` + "\n" + `errs.Add(apierror.NotFound, "field", "there is "+"b", "there is no c")` + "\n}\n", []string{notFound, notFound}},
 		{"strings, not in comments", "a.go", head + "// there is no a\nvar a int\n", nil},
 		{"strings, not in a test's report", "a.go", head + `func f() { t.Log("there is no a") }`, nil},
 	} {
