@@ -28,5 +28,5 @@ func (r *shopResolver) VisitsByDay(ctx context.Context, obj *shop.Shop, from civ
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.services.Visits.OfShopByDay(ctx, obj.ID, from, to)
+	return r.services.Visits.ShopStatsByDay(ctx, obj.ID, from, to)
 }

@@ -112,11 +112,11 @@ const (
 
 // Pictures checks the pictures of profiles and records their use.
 type Pictures interface {
-	// Known returns the sizes, by path, of the pictures that the editor may use.
-	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx the pictures of users, by user id. It returns an
+	// Sizes returns the sizes, by path, of the pictures that the editor may use.
+	Sizes(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// SetUsed records in tx the pictures of users, by user id. It returns an
 	// [apierror.UserErrors] if the editor may not use one of them.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
+	SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error
 }
 
 // Config holds the dependencies and limits of a Service. Redis, Pictures,
@@ -136,10 +136,10 @@ type Config struct {
 	PasswordsInQueue  int      // queue for a password hash; default 64
 	SessionRowsAtOnce int      // concurrent reads of session rows, after a loss in Redis; default 8
 
-	// Ended is called with the ids of ended sessions (see [Viewer.Session]), after
+	// OnSessionsEnded is called with the ids of ended sessions (see [Viewer.Session]), after
 	// the commit and after this process has dropped them. An error makes the outbox
 	// retry the call. It may be nil.
-	Ended func(ctx context.Context, sessions ...string) error
+	OnSessionsEnded func(ctx context.Context, sessions ...string) error
 
 	Registerer prometheus.Registerer
 	Log        *slog.Logger

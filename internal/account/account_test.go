@@ -83,10 +83,10 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 		cfg.Sender = outbox
 	}
 	s := New(from.DB, from.Hub, from.NewOutbox(t), cfg)
-	if err := s.LearnSecret(t.Context()); err != nil {
+	if err := s.LoadSecret(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return process{s, from.Redis, from.Registry, &wire.Away, outbox}
+	return process{s, from.Redis, from.Registry, &wire.Down, outbox}
 }
 
 // jobs returns the number of pending outbox jobs.

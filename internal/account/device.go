@@ -49,9 +49,9 @@ type devices struct {
 	now      func() time.Time
 }
 
-// LearnSecret reads the secret that signs device tokens, or creates it. Call it before
+// LoadSecret reads the secret that signs device tokens, or creates it. Call it before
 // the first request: until then all devices are unknown.
-func (s *Service) LearnSecret(ctx context.Context) error {
+func (s *Service) LoadSecret(ctx context.Context) error {
 	secret, err := ent.Secret(ctx, s.db, deviceSecret)
 	if err != nil {
 		return fmt.Errorf("load device secret: %w", err)

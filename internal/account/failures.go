@@ -9,7 +9,7 @@ import (
 )
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
-	return observe.NewFailures(reg, log, observe.FailureOpts{
+	return observe.NewFailureLog(reg, log, observe.FailureOpts{
 		Name: "tandian_account_failures_total",
 		Help: "Failed background operations of accounts: sessions in Redis (read, refresh, fill), " +
 			"session rows (refresh_row) and device rows (device).",

@@ -167,7 +167,7 @@ func TestSessionsAreListedForTheirUser(t *testing.T) {
 func TestUsersEndTheirSessions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var mu []string
-		p := open(t, on, Config{Ended: func(_ context.Context, ids ...string) error { mu = append(mu, ids...); return nil }})
+		p := open(t, on, Config{OnSessionsEnded: func(_ context.Context, ids ...string) error { mu = append(mu, ids...); return nil }})
 		own, other, third, bens := p.login(t, ann), p.login(t, ann), p.login(t, ann), p.login(t, ben)
 		wantRefusal(t, errOf(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), apierror.NotFound, "id")
 		wantUser(t, bens.Token, bens.User.ID, p)

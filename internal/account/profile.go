@@ -55,7 +55,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 		if !c.AvatarURL.Given {
 			return nil
 		}
-		return s.cfg.Pictures.Show(ctx, tx, map[int64]mediapath.Shown{v.ID: {By: mediapath.Editor{UserID: v.ID}, Paths: avatar}})
+		return s.cfg.Pictures.SetUsed(ctx, tx, map[int64]mediapath.Usage{v.ID: {By: mediapath.Editor{UserID: v.ID}, Paths: avatar}})
 	}
 	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }, shown) // validated above
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *Service) avatar(ctx context.Context, user int64, f optional.Field[strin
 		return nil, nil
 	}
 	paths = []string{*f.Value}
-	known, err := s.cfg.Pictures.Known(ctx, mediapath.Editor{UserID: user, ThingID: user}, paths)
+	known, err := s.cfg.Pictures.Sizes(ctx, mediapath.Editor{UserID: user, ItemID: user}, paths)
 	if err != nil {
 		return nil, err
 	}
-	if why := mediapath.Missing(paths, known); why != "" {
+	if why := mediapath.CheckKnown(paths, known); why != "" {
 		wrong.Add(mediapath.Rejected, "avatarUrl", "%s", why)
 	}
 	return paths, nil

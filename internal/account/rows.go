@@ -187,14 +187,14 @@ func (s *Service) insertBatch(ctx context.Context, tx *ent.Tx, batch []Draft) ([
 		return nil, fmt.Errorf("select %d users: %w", len(batch), err)
 	}
 	byName := make(map[string]int64, len(rows))
-	shown := map[int64]mediapath.Shown{}
+	shown := map[int64]mediapath.Usage{}
 	for _, r := range rows {
 		byName[*r.ExternalID] = r.ID
 		if _, ok := mediapath.Parse(optional.Value(r.AvatarURL)); ok {
-			shown[r.ID] = mediapath.Shown{By: mediapath.Program(), Paths: []string{*r.AvatarURL}}
+			shown[r.ID] = mediapath.Usage{By: mediapath.SeedEditor(), Paths: []string{*r.AvatarURL}}
 		}
 	}
-	if err := s.cfg.Pictures.Show(ctx, tx, shown); err != nil {
+	if err := s.cfg.Pictures.SetUsed(ctx, tx, shown); err != nil {
 		return nil, err
 	}
 	ids := make([]int64, len(batch))

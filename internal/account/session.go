@@ -245,7 +245,7 @@ type sessionConfig struct {
 
 func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg sessionConfig) *sessions {
 	s := &sessions{
-		db: db, rdb: cfg.Redis, outbox: box, memory: newMemory(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.Ended, failures: cfg.failures, now: time.Now,
+		db: db, rdb: cfg.Redis, outbox: box, memory: newMemory(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.OnSessionsEnded, failures: cfg.failures, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), use: redis.NewScript(sessionUseLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -280,7 +280,7 @@ type live struct {
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
 	return s.memory.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
 		found, inRedis, err := s.load(ctx, id)
-		return cache.Loaded[int64]{Value: found.user, Life: min(memoryLife, found.end.Sub(s.now())), Remote: inRedis}, err
+		return cache.Loaded[int64]{Value: found.user, TTL: min(memoryLife, found.end.Sub(s.now())), Remote: inRedis}, err
 	})
 }
 

@@ -62,7 +62,7 @@ func TestSessionIsValidOnEveryInstanceUntilLogout(t *testing.T) {
 	if me(t, b.As(token)) != again || again == id {
 		t.Error("a code that one instance sent and another took makes no session")
 	}
-	onB := onA.At(b)
+	onB := onA.OnServer(b)
 	for _, s := range []*apptest.Server{onA, onB} {
 		var got meAnswer
 		s.Must(t, meQuery, nil, &got)

@@ -186,7 +186,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 		err = components.Visits.LoadSecret(ctx)
 	}
 	if err == nil {
-		err = components.Accounts.LearnSecret(ctx)
+		err = components.Accounts.LoadSecret(ctx)
 	}
 	if err == nil {
 		err = a.prepareDemo(ctx, components)

@@ -89,17 +89,17 @@ func TestCheckInIsVisibleOnEveryInstance(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	ann, _ := a.Login(t, "13800001111")
 	const count = `{ me { points checkIns { count streak } } }`
-	if got := dataOf(t, ann.At(b), count, nil); got != `{"me":{"points":0,"checkIns":{"count":0,"streak":0}}}` {
+	if got := dataOf(t, ann.OnServer(b), count, nil); got != `{"me":{"points":0,"checkIns":{"count":0,"streak":0}}}` {
 		t.Errorf("before: %s", got)
 	}
 	ann.Must(t, checkIn, nil, nil)
-	if got := dataOf(t, ann.At(b), `{ me { checkIns { count streak } } }`, nil); got != `{"me":{"checkIns":{"count":1,"streak":1}}}` {
+	if got := dataOf(t, ann.OnServer(b), `{ me { checkIns { count streak } } }`, nil); got != `{"me":{"checkIns":{"count":1,"streak":1}}}` {
 		t.Errorf("after: %s", got)
 	}
 	var again struct {
 		CheckIn struct{ PointsEarned int }
 	}
-	if ann.At(b).Must(t, checkIn, nil, &again); again.CheckIn.PointsEarned != 0 {
+	if ann.OnServer(b).Must(t, checkIn, nil, &again); again.CheckIn.PointsEarned != 0 {
 		t.Errorf("it earned %d on the other one", again.CheckIn.PointsEarned)
 	}
 }

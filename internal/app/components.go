@@ -149,7 +149,7 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 			Redis: h.State, Registerer: reg, Log: log,
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.UsagesOf(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
-			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.publishEnded,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, OnSessionsEnded: h.publishEnded,
 		}),
 		Shops: shop.New(client, h.hub, h.outbox, shop.Config{
 			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),

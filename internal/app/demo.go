@@ -49,7 +49,7 @@ func (a *App) prepareDemo(ctx context.Context, components *Components) error {
 		if logins[i].Role == account.Admin {
 			continue
 		}
-		if err := components.Balances.Welcome(ctx, u.ID, demoBalance); err != nil {
+		if err := components.Balances.AddDemoBalance(ctx, u.ID, demoBalance); err != nil {
 			return fmt.Errorf("set the balance of demo logins: %w", err)
 		}
 	}

@@ -169,7 +169,7 @@ func (anyShops) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 // numbers.
 type slowPictures struct{ storetest.AnyPictures }
 
-func (slowPictures) Show(ctx context.Context, _ *ent.Tx, _ map[int64]mediapath.Shown) error {
+func (slowPictures) SetUsed(ctx context.Context, _ *ent.Tx, _ map[int64]mediapath.Usage) error {
 	h, held := ctx.Value(holdKey{}).(*hold)
 	if !held {
 		return nil

@@ -573,13 +573,13 @@ func (s *feedStory) kill(ctx context.Context) error {
 	p.died = die
 	p.batches.Store(batches)
 	if cut {
-		after := func() { p.wire.Away.Store(true); die() }
+		after := func() { p.wire.Down.Store(true); die() }
 		p.wire.After.Store(&after)
 	}
 	_, err := p.box.Replay(ctx, 0)
 	p.box.Wait()
 	p.wire.After.Store(nil)
-	p.wire.Away.Store(false)
+	p.wire.Down.Store(false)
 	p.batches.Store(-1)
 	if ctx.Err() != nil {
 		s.did["fan-outs killed"]++

@@ -305,7 +305,7 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	observed := observe.NewGraphQL(a.reg)
+	observed := observe.NewGraphQLMetrics(a.reg)
 	present := graph.Present(a.log, observe.RequestID, func(err error) bool { return sqldb.Unavailable(err) || redisdb.Unavailable(err) })
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{

@@ -114,7 +114,7 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 		return until(t, func() bool { return count(b) == before+1 })
 	})
 	ann, _ := a.Login(t, "13800001111")
-	onB := ann.At(b)
+	onB := ann.OnServer(b)
 	me(t, onB)
 	measure("a role", func(i int) time.Duration {
 		role := []account.Role{account.Merchant, account.Customer}[i%2]
@@ -314,7 +314,7 @@ func TestLogoutIsVisibleWithinASecondWithoutBus(t *testing.T) {
 	stack.Config.RedisCacheURL = caches
 	a, b := stack.Start(t), cut.Start(t)
 	ann, _ := a.Login(t, "13800001111")
-	onB := ann.At(b)
+	onB := ann.OnServer(b)
 	near := func() int64 {
 		for _, p := range b.Components().Caches.Stats() {
 			if p.Name == "session" {
@@ -353,7 +353,7 @@ func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	waitForLogReader(t, 30*time.Second, a, b)
 	for _, s := range []*apptest.Server{a, b} {
 		heat(t, s, id)
-		me(t, ann.At(s))
+		me(t, ann.OnServer(s))
 	}
 	for i := range 5 {
 		name := fmt.Sprint("By psql ", i)
@@ -368,13 +368,13 @@ func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	for _, s := range []*apptest.Server{a, b} {
 		until(t, func() bool {
 			var who struct{ Me struct{ Role string } }
-			ann.At(s).Must(t, `{ me { role } }`, nil, &who)
+			ann.OnServer(s).Must(t, `{ me { role } }`, nil, &who)
 			return who.Me.Role == "ADMIN"
 		})
 	}
 	psql(`DELETE FROM sessions`)
 	for _, s := range []*apptest.Server{a, b} {
-		until(t, func() bool { return me(t, ann.At(s)) == "" })
+		until(t, func() bool { return me(t, ann.OnServer(s)) == "" })
 	}
 }
 
@@ -396,7 +396,7 @@ func TestEmptiedRedisIsRefilled(t *testing.T) {
 		testkit.Eventually(t, 10*time.Second, func() bool {
 			var p shopPage
 			s.Must(t, listQuery, map[string]any{"first": 20}, &p)
-			return len(p.Shops.Edges) == 20 && me(t, ann.At(s)) == ""
+			return len(p.Shops.Edges) == 20 && me(t, ann.OnServer(s)) == ""
 		})
 	}
 	testkit.Eventually(t, 10*time.Second, func() bool { // the watch has recovered it

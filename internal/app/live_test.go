@@ -48,7 +48,7 @@ func TestFeedIsUpdatedLive(t *testing.T) {
 		town := newLiveTown(t, stack)
 		bob := town.bob
 		if stack.Name == "real" {
-			bob = bob.At(stack.Start(t))
+			bob = bob.OnServer(stack.Start(t))
 		}
 		var before feedPage
 		town.ann.Must(t, aFeed, map[string]any{"first": 1}, &before)

@@ -120,9 +120,9 @@ func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	}
 	shows("荷塘 小面", looks(here, typ(1), "湖滨"))
 
-	pictures := []string{uploadURL(t, owner, 30), uploadURL(t, owner.At(b), 31)}
+	pictures := []string{uploadURL(t, owner, 30), uploadURL(t, owner.OnServer(b), 31)}
 	var changed shopAnswer
-	owner.At(b).Must(t, updateShop, map[string]any{"input": map[string]any{
+	owner.OnServer(b).Must(t, updateShop, map[string]any{"input": map[string]any{
 		"id": id, "name": "Lotus Pond", "typeId": typ(2), "area": nil, "location": map[string]any{"lat": 11.5, "lng": 21.5},
 		"avgPrice": 4200, "openHours": "10:00-22:00", "images": pictures,
 	}}, &changed)

@@ -318,7 +318,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	})
 	add(momentary[0], aMoment(h.Orders.Expire))
 	add(momentary[1], aMoment(h.Orders.UpdateCounters))
-	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.OfShopByDay(ctx, 11, from, to); return err })
+	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.ShopStatsByDay(ctx, 11, from, to); return err })
 	add("check-ins", func(ctx context.Context) error { _, err := h.CheckIns.Month(ctx, 11, ""); return err })
 	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.DeleteOrphans(ctx); return err })
 	add("checking in", func(ctx context.Context) error { _, _, err := h.CheckIns.CheckIn(ctx, 13); return err })

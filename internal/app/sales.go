@@ -47,14 +47,14 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	adapter := &saleAdapter{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
 		Sales: adapter, Shops: h.Shops,
-		Changed: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Notifier: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
+		OnChange: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Notifier: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: adapter, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
-		Notify: h.Notifier.Notify, StockKey: voucher.StockKey,
+		OnChange: h.Notifier.Notify, StockKey: voucher.StockKey,
 	})
 	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
 		Numbers: numbers, Orders: orderAdapter{h.Orders}, Registerer: reg, Log: log,

@@ -110,7 +110,7 @@ func (f feedAdapter) FanOutCommitted() { f.h.Feed.FanOutCommitted() }
 func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
 	out := make([]feed.Event, len(events))
 	for i, e := range events {
-		out[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Star, Follows: e.Follows}
+		out[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Celebrity, Follows: e.Follows}
 		if e.Note != nil {
 			out[i].Row = e.Note
 		}

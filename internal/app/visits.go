@@ -37,8 +37,8 @@ func (h *Components) openVisits(cfg *config.Config, client *ent.Client, reg prom
 // shopVisits adapts shops to visits.
 type shopVisits struct{ *shop.Service }
 
-// Known reports which shops exist.
-func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, error) {
+// Existing reports which shops exist.
+func (s shopVisits) Existing(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err

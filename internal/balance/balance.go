@@ -147,8 +147,8 @@ func (s *Service) Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int6
 	return err
 }
 
-// Welcome adds a demo balance for a user without entries.
-func (s *Service) Welcome(ctx context.Context, userID, amount int64) error {
+// AddDemoBalance adds a demo balance for a user without entries.
+func (s *Service) AddDemoBalance(ctx context.Context, userID, amount int64) error {
 	has, err := s.db.BalanceEntry.Query().Where(balanceentry.UserID(userID)).Exist(ctx)
 	if err != nil {
 		return fmt.Errorf("read the entries of user %d: %w", userID, err)

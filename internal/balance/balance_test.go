@@ -240,7 +240,7 @@ func TestWelcomeGivesMoneyOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := open(t, on)
 		for range 2 {
-			if err := s.Welcome(t.Context(), ann, 900); err != nil {
+			if err := s.AddDemoBalance(t.Context(), ann, 900); err != nil {
 				t.Fatal(err)
 			}
 		}

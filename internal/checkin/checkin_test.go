@@ -236,7 +236,7 @@ func TestCheckInReturnsTodayWithoutRedis(t *testing.T) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
-		p.wire.Deaf.Store(true)
+		p.wire.FailScripts.Store(true)
 		for _, earns := range []int{Points, 0} {
 			wantMonth(t, p.checks(t, ann, earns), &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		}
@@ -268,7 +268,7 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 		ann := p.user(t)
 		p.bulkInsert(t, ann, "2025-01-01", "2026-11-22")
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691})
-		p.wire.Away.Store(true)
+		p.wire.Down.Store(true)
 		wantMonth(t, p.checks(t, ann, Points), &Month{Month: "2026-11", Days: upTo(23), Streak: 692})
 		p.checks(t, ann, 0)
 		for ask, want := range map[string][]int{"": upTo(23), "2026-10": upTo(31), "2025-02": upTo(28), "2027-01": {}} {
@@ -283,7 +283,7 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 		if n := p.pendingJobs(t); n != 1 {
 			t.Errorf("got %d pending jobs, want 1", n)
 		}
-		p.wire.Away.Store(false)
+		p.wire.Down.Store(false)
 		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // out of date
 		storetest.Relay(t, p.box)

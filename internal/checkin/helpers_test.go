@@ -180,7 +180,7 @@ func (p *process) bitmap(t *testing.T, user int64, m month) days {
 // cost returns the round trips to Redis and the statements of do.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
-	return p.from.Asked(t, p.wire, do)
+	return p.from.CountCalls(t, p.wire, do)
 }
 
 // pendingJobs returns the number of pending outbox jobs.

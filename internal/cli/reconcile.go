@@ -109,7 +109,7 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 		var err error
 		outcomes[i], err = all.RunOnce(ctx, scan, o)
 		failed = append(failed, err)
-		left += outcomes[i].Left()
+		left += outcomes[i].Unrepaired()
 	}
 	err := printScans(c.stdout, scans, outcomes)
 	if left > 0 {

@@ -29,8 +29,8 @@ func (s *Service) openCaches(hub *cache.Client) {
 	list := func(name string) cache.Policy {
 		return cache.Policy{Name: name, TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1}
 	}
-	s.onNotes = cache.NewFirstPages(hub, list("note-comments"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
-	s.replies = cache.NewFirstPages(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadReplies})
+	s.onNotes = cache.NewFirstPages(hub, list("note-comments"), headSize, cache.FirstPagesSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
+	s.replies = cache.NewFirstPages(hub, list("comment-replies"), headSize, cache.FirstPagesSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadReplies})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -155,7 +155,7 @@ func (d *loader) notes(ctx context.Context) error {
 	for i, n := range d.file.Notes {
 		names[i] = "demo:" + n.Shop
 	}
-	shops, err := d.services.Shops.IDsOf(ctx, names)
+	shops, err := d.services.Shops.IDsByExternalID(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (d *loader) visits(ctx context.Context) error {
 	for _, n := range d.file.Notes {
 		names = append(names, "demo:"+n.Shop)
 	}
-	found, err := d.services.Shops.IDsOf(ctx, names)
+	found, err := d.services.Shops.IDsByExternalID(ctx, names)
 	if err != nil {
 		return err
 	}

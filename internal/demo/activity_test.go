@@ -27,7 +27,7 @@ type fakeShops struct {
 	empty, fails bool
 }
 
-func (f *fakeShops) IDsOf(_ context.Context, externalIDs []string) (map[string]int64, error) {
+func (f *fakeShops) IDsByExternalID(_ context.Context, externalIDs []string) (map[string]int64, error) {
 	ids := map[string]int64{}
 	for i, d := range Shops() { //nolint:contextcheck // it reads an embedded file
 		if !f.empty && slices.Contains(externalIDs, d.ExternalID) {

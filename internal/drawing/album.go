@@ -59,8 +59,8 @@ type Pictures interface {
 
 // Icons stores the icons of shop types.
 type Icons interface {
-	// WithoutIcon returns the keys of the types without an icon.
-	WithoutIcon(ctx context.Context) ([]string, error)
+	// TypesWithoutIcon returns the keys of the types without an icon.
+	TypesWithoutIcon(ctx context.Context) ([]string, error)
 	// SetIcons sets the paths of icons, by key, of types without one.
 	SetIcons(ctx context.Context, paths map[string]string) error
 }
@@ -138,7 +138,7 @@ func (a *Album) AddIcons(ctx context.Context, types Icons) error {
 	if a == nil || types == nil {
 		return nil
 	}
-	missing, err := types.WithoutIcon(ctx)
+	missing, err := types.TypesWithoutIcon(ctx)
 	if err != nil || len(missing) == 0 {
 		return err
 	}

@@ -28,7 +28,7 @@ type fakeIcons struct {
 	paths   map[string]string
 }
 
-func (f *fakeIcons) WithoutIcon(context.Context) ([]string, error) { return f.missing, nil }
+func (f *fakeIcons) TypesWithoutIcon(context.Context) ([]string, error) { return f.missing, nil }
 
 func (f *fakeIcons) SetIcons(_ context.Context, paths map[string]string) error {
 	f.paths = paths

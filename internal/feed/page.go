@@ -180,7 +180,7 @@ func (r *reader) merged(ctx context.Context, limit int) ([]entry, error) {
 	slices.Sort(authors)
 	authors = slices.Compact(authors)
 	inbox, celebrities, err := r.inbox(ctx, limit+spare, sourceNames(authors))
-	if err != nil || !inbox.Known {
+	if err != nil || !inbox.OK {
 		return nil, err
 	}
 	floor := inbox.Floor
@@ -249,14 +249,14 @@ func (r *reader) inbox(ctx context.Context, limit int, authors []string) (cache.
 	cached, known := s.celebrities.get(r.user)
 	fresh, all := s.tail.celebritiesSince(cached.known)
 	inbox, err := s.inboxes.Page(ctx, r.user, r.upTo, limit, append(authors, sourceNames(fresh)...))
-	if err != nil || !inbox.Known {
+	if err != nil || !inbox.OK {
 		return inbox, nil, err
 	}
 	if known && cached.sources != inbox.Sources {
 		// The followees have changed: check all celebrities.
 		fresh, all = s.tail.celebritiesSince(0)
 		cached = followedCelebrities{}
-		if inbox, err = s.inboxes.Page(ctx, r.user, r.upTo, limit, append(authors, sourceNames(fresh)...)); err != nil || !inbox.Known {
+		if inbox, err = s.inboxes.Page(ctx, r.user, r.upTo, limit, append(authors, sourceNames(fresh)...)); err != nil || !inbox.OK {
 			return inbox, nil, err
 		}
 	}

@@ -184,9 +184,9 @@ func (g *admitter) admission(a admission, marker string) (keys []string, args []
 	}
 }
 
-// Admission returns the arguments of admit.lua for a request and an order number, for programs
+// AdmitArgs returns the arguments of admit.lua for a request and an order number, for programs
 // that measure the script. It changes nothing.
-func (s *Service) Admission(t sale.Request, number int64) (script string, keys []string, args []any) {
+func (s *Service) AdmitArgs(t sale.Request, number int64) (script string, keys []string, args []any) {
 	keys, args = s.admitter.admission(admission{Request: t, order: number}, s.admitter.expected(t.Partition))
 	return admitLua, keys, args
 }

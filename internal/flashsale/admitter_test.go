@@ -182,7 +182,7 @@ func testAdmittedOrderIsFoundByNumber(t *testing.T, on storetest.Stores) {
 	if e, err := g.entry(number); e != nil || err != nil {
 		t.Errorf("after the commit: got %v, %v", e, err)
 	}
-	if e, err := g.entry(Ordinary); e != nil || err != nil {
+	if e, err := g.entry(OrdinaryPartition); e != nil || err != nil {
 		t.Errorf("partition without sales: got %v, %v", e, err)
 	}
 }

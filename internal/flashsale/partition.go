@@ -18,8 +18,8 @@ const (
 	PartitionsServer   = 8
 	PartitionsCluster  = 16
 
-	// Ordinary is the partition of orders outside of flash sales. No sale uses it.
-	Ordinary = sequence.Partitions - 1
+	// OrdinaryPartition is the partition of orders outside of flash sales. No sale uses it.
+	OrdinaryPartition = sequence.Partitions - 1
 )
 
 const (

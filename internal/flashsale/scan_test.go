@@ -169,7 +169,7 @@ func TestScansFindAndRepairDifferences(t *testing.T) {
 				if dry.Found != h.found || dry.Repaired != 0 || len(dry.Lines) != h.found || dry.Compared == 0 {
 					t.Errorf("dry run: got %+v, want %d findings", dry, h.found)
 				}
-				if run := g.scan(h.scan, false); run.Found != h.found || run.Left() != h.left {
+				if run := g.scan(h.scan, false); run.Found != h.found || run.Unrepaired() != h.left {
 					t.Errorf("run: got %+v, want %d findings, %d left", run, h.found, h.left)
 				}
 				if after := g.scan(h.scan, false); after.Found != h.left {
@@ -298,7 +298,7 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 		}
 		c := &traffic{named: map[string]int{}}
 		g.Redis.AddHook(c)
-		if o := g.scan("queues", false); o.Found != sales || o.Left() != 0 {
+		if o := g.scan("queues", false); o.Found != sales || o.Unrepaired() != 0 {
 			t.Errorf("got %+v, want %d lost buyers", o, sales)
 		}
 		if n := c.named["xrevrange"]; n != 2*manyPartitions { // for its entries, for the lost buyers

@@ -28,7 +28,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 	// Followers of popular users change constantly, so they are not cached in the process.
 	s.followers = cache.NewFirstPages(hub, cache.Policy{
 		Name: "followers", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1,
-	}, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadFollowers})
+	}, headSize, cache.FirstPagesSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadFollowers})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -24,9 +24,9 @@ import (
 // fakeShops records the stored shops.
 type fakeShops struct {
 	calls  [][]shop.Draft
-	failAt int                   // the call that fails, from 1; 0 is none
-	stored map[string]shop.Known // result of Known
-	waits  time.Duration         // half the duration of a call; only in synctest
+	failAt int                      // the call that fails, from 1; 0 is none
+	stored map[string]shop.Identity // result of Known
+	waits  time.Duration            // half the duration of a call; only in synctest
 }
 
 var errStore = errors.New("the store is unavailable")
@@ -43,8 +43,8 @@ func (s *fakeShops) Upsert(_ context.Context, drafts []shop.Draft, progress func
 	return shop.SaveCounts{Added: len(drafts)}, nil
 }
 
-func (s *fakeShops) Known(_ context.Context, externalIDs []string) (map[string]shop.Known, error) {
-	found := map[string]shop.Known{}
+func (s *fakeShops) Identities(_ context.Context, externalIDs []string) (map[string]shop.Identity, error) {
+	found := map[string]shop.Identity{}
 	for _, id := range externalIDs {
 		if known, ok := s.stored[id]; ok {
 			found[id] = known
@@ -180,19 +180,19 @@ func twoDataSets(t *testing.T, form string) (north, south string) {
 }
 
 func TestLocalIDsNeedSource(t *testing.T) {
-	known := func(prefix, name string, lat float64) map[string]shop.Known {
-		stored := map[string]shop.Known{}
+	known := func(prefix, name string, lat float64) map[string]shop.Identity {
+		stored := map[string]shop.Identity{}
 		for i := range 3 {
-			stored[prefix+strconv.Itoa(i)] = shop.Known{Name: name + " " + strconv.Itoa(i), At: geo.Point{Lat: lat, Lng: 105.8 + float64(i)/100}}
+			stored[prefix+strconv.Itoa(i)] = shop.Identity{Name: name + " " + strconv.Itoa(i), At: geo.Point{Lat: lat, Lng: 105.8 + float64(i)/100}}
 		}
 		return stored
 	}
 	moved := known("", "North", 21)
-	moved["2"] = shop.Known{Name: "Elsewhere", At: geo.Point{Lat: 48, Lng: 2}}
+	moved["2"] = shop.Identity{Name: "Elsewhere", At: geo.Point{Lat: 48, Lng: 2}}
 	const needsSource = `are unique in one data set only`
 	tests := []struct {
 		name, form, source, files string
-		stored                    map[string]shop.Known
+		stored                    map[string]shop.Identity
 		want                      string // ids that are stored, with the ids they had; or the error
 	}{
 		{"no source", "csv", "", "north", nil, needsSource},

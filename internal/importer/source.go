@@ -72,8 +72,8 @@ func (c *collector) externalID(rec record) (id, former string) {
 
 // A Registry finds stored shops by their external ids.
 type Registry interface {
-	// Known returns the stored shops among externalIDs, by external id.
-	Known(ctx context.Context, externalIDs []string) (map[string]shop.Known, error)
+	// Identities returns the stored shops among externalIDs, by external id.
+	Identities(ctx context.Context, externalIDs []string) (map[string]shop.Identity, error)
 }
 
 // Metres that a shop may move and still be the same shop.
@@ -100,7 +100,7 @@ func (f *File) matchStored(ctx context.Context, registry Registry, source string
 	if source != "" {
 		ids = slices.AppendSeq(ids, maps.Values(f.local))
 	}
-	stored, err := registry.Known(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
+	stored, err := registry.Identities(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
 	if err != nil {
 		return fmt.Errorf("find stored shops of %s: %w", f.Name, err)
 	}

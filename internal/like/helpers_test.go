@@ -278,7 +278,7 @@ func notFound(err error) bool {
 // cost returns the round trips to Redis and the statements of do.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
-	return p.from.Asked(t, p.wire, do)
+	return p.from.CountCalls(t, p.wire, do)
 }
 
 // waitingJobs returns the number of waiting outbox jobs.

@@ -79,7 +79,7 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 			o.likes[id] = int(a)
 			counted = append(counted, func(p *cache.Pipeline) { s.notes.LikesCounted(p, id, int(a), int(b), c, d) })
 		case "job":
-			o.jobs = append(o.jobs, job.Ticket(id))
+			o.jobs = append(o.jobs, job.JobRef(id))
 		}
 		return err
 	})

@@ -429,7 +429,7 @@ func TestOutboxInvalidatesLikesAfterWriterCrash(t *testing.T) {
 		if got := shown(); !slices.Equal(got, []int64{bob}) {
 			t.Fatal(got)
 		}
-		dying.wire.Away.Store(true) // its invalidations are lost
+		dying.wire.Down.Store(true) // its invalidations are lost
 		like(t, dying.notes, 1, ann)
 		unlike(t, dying.notes, 2, bob)
 		if got := shown(); !slices.Equal(got, []int64{bob}) {
@@ -456,7 +456,7 @@ func TestLikesWorkWithoutRedis(t *testing.T) {
 			drafts = append(drafts, Draft{id + 1, ann})
 		}
 		bulkInsert(t, p.notes, drafts...)
-		p.wire.Away.Store(true)
+		p.wire.Down.Store(true)
 		like(t, p.notes, 1, bob)
 		unlike(t, p.notes, 7, ann)
 		wantFirst(t, p.notes, 1, 10, ann, bob)

@@ -69,7 +69,7 @@ func TestLikeLimitCostsOneCommand(t *testing.T) {
 		p := open(t, on)
 		p.insertTargets(t, 1, 2, 3, 4)
 		cost := func(id int64) (trips, statements int) {
-			return p.from.Asked(t, p.wire, func() { like(t, p.notes, id, ann) })
+			return p.from.CountCalls(t, p.wire, func() { like(t, p.notes, id, ann) })
 		}
 		cost(1) // loads the scripts
 		trips, statements := cost(2)

@@ -183,13 +183,13 @@ func (p *process) upload(t *testing.T, user int64, file []byte) *mediapath.Image
 
 // show records that a thing shows pictures of any user.
 func (p *process) show(ctx context.Context, k Kind, owner int64, paths ...string) error {
-	return p.showBy(ctx, mediapath.Program(), k, owner, paths...)
+	return p.showBy(ctx, mediapath.SeedEditor(), k, owner, paths...)
 }
 
 // showBy is show for an editor.
 func (p *process) showBy(ctx context.Context, by mediapath.Editor, k Kind, owner int64, paths ...string) error {
 	return ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error {
-		return p.UsagesOf(k).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: by, Paths: paths}})
+		return p.UsagesOf(k).SetUsed(ctx, tx, map[int64]mediapath.Usage{owner: {By: by, Paths: paths}})
 	})
 }
 

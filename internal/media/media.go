@@ -9,7 +9,7 @@
 // of its user and content (names.go). So the content of a name never changes, and can be cached
 // forever. Repeated uploads by one user share a name. Only that user can show the picture, and only
 // that user and admins can delete it (delete.go). Things record their pictures in the transaction
-// that begins to show them ([Usages.Show]). Pictures that are unused a day after their upload are
+// that begins to show them ([Usages.SetUsed]). Pictures that are unused a day after their upload are
 // deleted (orphans.go).
 package media
 

@@ -200,7 +200,7 @@ func TestUnusedPicturesAreCollectedAfterADay(t *testing.T) {
 					_ = f.Close()
 				}
 			}
-			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{image.URL})
+			known, err := p.UsagesOf(OfNote).Sizes(t.Context(), mediapath.SeedEditor(), []string{image.URL})
 			if _, ok := known[image.URL]; ok == gone || err != nil {
 				t.Errorf("%s: got known %v, %v, want %v", name, ok, err, !gone)
 			}
@@ -358,7 +358,7 @@ func TestOnlyStoredPicturesAreShown(t *testing.T) {
 			if err := p.show(t.Context(), OfNote, 1, image.URL, path); refusedFor(err) != mediapath.Rejected {
 				t.Errorf("%s: got %v, want %s", what, err, mediapath.Rejected)
 			}
-			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{path, image.URL})
+			known, err := p.UsagesOf(OfNote).Sizes(t.Context(), mediapath.SeedEditor(), []string{path, image.URL})
 			if diff := cmp.Diff(map[string]mediapath.Size{image.URL: {Width: 10, Height: 5}}, known); diff != "" || err != nil {
 				t.Errorf("%s: %v, known (-want +got):\n%s", what, err, diff)
 			}
@@ -489,13 +489,13 @@ func TestScanReadsAllPages(t *testing.T) {
 		last := len(users) - 1
 		wrong := []int64{users[0], users[scanPage-1], users[scanPage], users[last-1], users[last]}
 		gone := []int64{users[last] + 1, users[last] + 2}
-		shown := make(map[int64]mediapath.Shown, len(users))
+		shown := make(map[int64]mediapath.Usage, len(users))
 		for _, id := range append(users, gone...) {
 			if !slices.Contains(wrong, id) {
-				shown[id] = mediapath.Shown{By: mediapath.Program(), Paths: []string{url}}
+				shown[id] = mediapath.Usage{By: mediapath.SeedEditor(), Paths: []string{url}}
 			}
 		}
-		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfUser).Show(ctx, tx, shown) })
+		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfUser).SetUsed(ctx, tx, shown) })
 		if err != nil {
 			t.Fatal(err)
 		}

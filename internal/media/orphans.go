@@ -60,7 +60,7 @@ func (s *Service) DeleteOrphans(ctx context.Context) (collected int, err error) 
 type gcCursor struct{ touched, id int64 }
 
 // collect deletes the rows of one page, and then their files. It locks the rows first, as
-// [Usages.Show] does, and then checks again that they are unused. It deletes files after the
+// [Usages.SetUsed] does, and then checks again that they are unused. It deletes files after the
 // commit, or leaves them to the outbox. No other row gets their names, so no upload can conflict.
 func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCursor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)

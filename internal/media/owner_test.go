@@ -54,10 +54,10 @@ func TestOnlyUploaderShowsPicture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byAnn, byBob := mediapath.Editor{UserID: ann, ThingID: 1}, mediapath.Editor{UserID: bob, ThingID: 1}
+		byAnn, byBob := mediapath.Editor{UserID: ann, ItemID: 1}, mediapath.Editor{UserID: bob, ItemID: 1}
 		known := func(by mediapath.Editor, path string) bool {
 			t.Helper()
-			sizes, err := p.UsagesOf(OfShop).Known(ctx, by, []string{path})
+			sizes, err := p.UsagesOf(OfShop).Sizes(ctx, by, []string{path})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestOnlyUploaderShowsPicture(t *testing.T) {
 		if err := p.showBy(ctx, byBob, OfShop, 1, url); !known(byBob, url) || err != nil {
 			t.Errorf("other editor of the thing: got %v, want nil", err)
 		}
-		if known(mediapath.Editor{UserID: bob, ThingID: 2}, url) {
+		if known(mediapath.Editor{UserID: bob, ItemID: 2}, url) {
 			t.Error("other thing: got the picture from Known")
 		}
 		if err := p.showBy(ctx, byBob, OfNote, 1, url); refusedFor(err) != mediapath.Rejected {
@@ -167,11 +167,11 @@ func TestDeleteDropsFromManyThings(t *testing.T) {
 		var things dropped
 		p.OnDelete(OfNote, things.remove)
 		url := p.upload(t, ann, pngOf(painted(10, 5))).URL
-		shown := map[int64]mediapath.Shown{}
+		shown := map[int64]mediapath.Usage{}
 		for note := range int64(300) {
-			shown[math.MaxInt64-note] = mediapath.Shown{By: mediapath.Editor{UserID: ann}, Paths: []string{url}}
+			shown[math.MaxInt64-note] = mediapath.Usage{By: mediapath.Editor{UserID: ann}, Paths: []string{url}}
 		}
-		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfNote).Show(ctx, tx, shown) })
+		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfNote).SetUsed(ctx, tx, shown) })
 		if err != nil {
 			t.Fatal(err)
 		}

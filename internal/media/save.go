@@ -107,7 +107,7 @@ func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) 
 
 // createRows inserts a row for each picture and returns their names. It touches existing rows, so
 // that they are not collected for a day. Each row is a separate transaction: one that locks
-// several rows could deadlock with [Usages.Show].
+// several rows could deadlock with [Usages.SetUsed].
 func (s *Service) createRows(ctx context.Context, uploader *int64, made []encoded) ([]mediapath.Name, error) {
 	now, names := s.now().UnixMilli(), make([]mediapath.Name, len(made))
 	hashes, err := s.hashes(ctx, uploader, made)

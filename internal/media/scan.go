@@ -152,7 +152,7 @@ func (s *Service) repairOwner(ctx context.Context, r *reconcile.Run, k Kind, own
 		if r.DryRun {
 			return nil
 		}
-		if err := (Usages{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
+		if err := (Usages{s, k}).SetUsed(ctx, tx, map[int64]mediapath.Usage{owner: {By: mediapath.SeedEditor(), Paths: here}}); err != nil {
 			return err
 		}
 		r.CountRepaired(1)

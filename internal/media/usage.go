@@ -37,9 +37,9 @@ type Usages struct {
 // UsagesOf returns the Usages of a kind.
 func (s *Service) UsagesOf(k Kind) Usages { return Usages{s, k} }
 
-// Known returns the sizes of the pictures that an editor may show, by path: uploads of the user,
+// Sizes returns the sizes of the pictures that an editor may show, by path: uploads of the user,
 // and pictures that the thing shows already.
-func (h Usages) Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
+func (h Usages) Sizes(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	names, ids := namesOf(paths)
 	if len(ids) == 0 {
 		return nil, nil
@@ -67,14 +67,14 @@ func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 			return
 		}
 		own := sql.EQ(s.C(picture.FieldUploaderID), by.UserID)
-		if by.ThingID == 0 {
+		if by.ItemID == 0 {
 			s.Where(own)
 			return
 		}
 		use := sql.Table(pictureuse.Table)
 		s.Where(sql.Or(own, sql.Exists(sql.Select(use.C(pictureuse.FieldID)).From(use).Where(sql.And(
 			sql.ColumnsEQ(use.C(pictureuse.FieldPictureID), s.C(picture.FieldID)),
-			sql.EQ(use.C(pictureuse.FieldKind), h.kind), sql.EQ(use.C(pictureuse.FieldOwnerID), by.ThingID),
+			sql.EQ(use.C(pictureuse.FieldKind), h.kind), sql.EQ(use.C(pictureuse.FieldOwnerID), by.ItemID),
 		)))))
 	}
 }
@@ -82,7 +82,7 @@ func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 // bulkSize is the maximum number of rows that one statement writes or names.
 const bulkSize = 500
 
-// Show records in tx the pictures that each thing shows from now on, in place of the previous
+// SetUsed records in tx the pictures that each thing shows from now on, in place of the previous
 // ones. It returns [apierror.UserErrors] for an unknown path, and for a picture of another user
 // that the thing does not show already.
 //
@@ -90,7 +90,7 @@ const bulkSize = 500
 // other. Show locks the rows of the pictures in share mode until tx ends, so that none is
 // collected meanwhile. It may lock them after other rows: the collector and uploads lock them
 // exclusively, and then wait for no other lock.
-func (h Usages) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error {
+func (h Usages) SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error {
 	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulkSize) {
 		if err := h.show(ctx, tx, owners, shown); err != nil {
 			return fmt.Errorf("record pictures of %d things: %w", len(owners), err)
@@ -99,7 +99,7 @@ func (h Usages) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.
 	return nil
 }
 
-func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64]mediapath.Shown) error {
+func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64]mediapath.Usage) error {
 	var paths []string
 	for _, owner := range owners {
 		paths = append(paths, shown[owner].Paths...)

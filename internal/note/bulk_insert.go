@@ -41,7 +41,7 @@ func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(do
 	for _, n := range notes {
 		paths = append(paths, n.Images...)
 	}
-	known, err := s.pictures.Known(ctx, mediapath.Program(), slices.Compact(slices.Sorted(slices.Values(paths))))
+	known, err := s.pictures.Sizes(ctx, mediapath.SeedEditor(), slices.Compact(slices.Sorted(slices.Values(paths))))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -32,9 +32,9 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Local: cache.Local{Share: 0.02, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}
 	lists.Name = "author-notes"
-	s.byAuthor = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
+	s.byAuthor = cache.NewFirstPages(hub, lists, headSize, cache.FirstPagesSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
 	lists.Name = "shop-notes"
-	s.byShop = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byShops)})
+	s.byShop = cache.NewFirstPages(hub, lists, headSize, cache.FirstPagesSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byShops)})
 	s.hot = cache.New(hub, cache.Policy{
 		// Rankings are immutable. Every visitor reads the current one.
 		Name: "hot-notes", TTL: rankingTTL, NegativeTTL: hotInterval, StaleIfError: rankingMaxAge,

@@ -277,7 +277,7 @@ func TestEventsMatchTheFeedLog(t *testing.T) {
 		after()
 		want := [][]Event{
 			{{Seq: 1, NoteID: first.ID, AuthorID: ann, Note: first}},
-			{{Seq: 2, NoteID: second.ID, AuthorID: bob, Note: second, Star: true, Follows: 2}},
+			{{Seq: 2, NoteID: second.ID, AuthorID: bob, Note: second, Celebrity: true, Follows: 2}},
 			{{Seq: 3, NoteID: first.ID, AuthorID: ann, Follows: 2}},
 			nil,
 		}

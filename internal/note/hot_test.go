@@ -218,7 +218,7 @@ func TestNotesAreReadWithoutRedis(t *testing.T) {
 	p := open(t, on)
 	ann := p.user(t)
 	n := p.publish(t, ann, "Before")
-	p.wire.Away.Store(true)
+	p.wire.Down.Store(true)
 	m := p.publish(t, ann, "Meanwhile") // the outbox invalidates later
 	for name, read := range map[string]func() (*Page, error){
 		"hot":      func() (*Page, error) { return p.Hot(t.Context(), 10, "") },
@@ -255,7 +255,7 @@ func TestOutboxInvalidatesNotesAfterWriterCrash(t *testing.T) {
 	if got := shown(); !slices.Equal(got, []int64{n.ID}) {
 		t.Fatal(got)
 	}
-	p.wire.Away.Store(true) // it commits, but cannot invalidate
+	p.wire.Down.Store(true) // it commits, but cannot invalidate
 	if err := p.Delete(context.WithoutCancel(t.Context()), Editor{UserID: ann}, n.ID); err != nil {
 		t.Fatal(err)
 	}

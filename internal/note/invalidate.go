@@ -70,7 +70,7 @@ func (a *commitEffects) addEvents(rows []*ent.Note, last, follows int64) error {
 			return err
 		}
 		a.events = append(a.events, Event{
-			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: note, Star: a.celebrities[r.AuthorID], Follows: follows,
+			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: note, Celebrity: a.celebrities[r.AuthorID], Follows: follows,
 		})
 	}
 	return nil

@@ -69,11 +69,11 @@ type Users interface {
 
 // Pictures manages the images of notes.
 type Pictures interface {
-	// Known returns the sizes of the images that the editor may show, by path.
-	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx the images that notes show, by note id. It returns an
+	// Sizes returns the sizes of the images that the editor may show, by path.
+	Sizes(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// SetUsed records in tx the images that notes show, by note id. It returns an
 	// [apierror.UserErrors] if the editor may not show one of them.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
+	SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error
 }
 
 // Feed delivers published notes to followers.
@@ -94,7 +94,7 @@ type Event struct {
 	Seq              int64
 	NoteID, AuthorID int64
 	Note             *Note // as published; nil for a deletion
-	Star             bool  // whether its author is a celebrity
+	Celebrity        bool  // whether its author is a celebrity
 	Follows          int64 // number of earlier transactions that added follows
 }
 

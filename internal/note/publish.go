@@ -75,11 +75,11 @@ func checkText(wrong *apierror.UserErrors, field, raw string, clean func(string)
 func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *apierror.UserErrors) (string, error) {
 	why := mediapath.Check(paths)
 	if why == "" {
-		known, err := s.pictures.Known(ctx, mediapath.Editor{UserID: author}, paths)
+		known, err := s.pictures.Sizes(ctx, mediapath.Editor{UserID: author}, paths)
 		if err != nil {
 			return "", err
 		}
-		if why = mediapath.Missing(paths, known); why == "" {
+		if why = mediapath.CheckKnown(paths, known); why == "" {
 			return mediapath.Column(paths, known), nil
 		}
 	}
@@ -182,7 +182,7 @@ func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note,
 	if err != nil {
 		return effects, err
 	}
-	if err := s.pictures.Show(ctx, tx, shown); err != nil {
+	if err := s.pictures.SetUsed(ctx, tx, shown); err != nil {
 		return effects, err
 	}
 	if effects, err = s.prepare(ctx, tx, rows, 1); err != nil {
@@ -292,7 +292,7 @@ func (s *Service) deleteInTx(ctx context.Context, tx *ent.Tx, by Editor, id int6
 	if err != nil {
 		return commitEffects{}, err
 	}
-	if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {}}); err != nil {
+	if err := s.pictures.SetUsed(ctx, tx, map[int64]mediapath.Usage{id: {}}); err != nil {
 		return commitEffects{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {

@@ -28,15 +28,15 @@ func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 
 // shownBy returns the images that notes show, by note id. With program any images are
 // allowed, else only those of the author.
-func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Shown, error) {
-	shown := map[int64]mediapath.Shown{}
+func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Usage, error) {
+	shown := map[int64]mediapath.Usage{}
 	for _, r := range rows {
 		paths, err := mediapath.PathsOf(r.Images)
 		if err != nil {
 			return nil, fmt.Errorf("read note %d: %w", r.ID, err)
 		}
 		if len(paths) > 0 {
-			shown[r.ID] = mediapath.Shown{By: mediapath.Editor{UserID: r.AuthorID, Any: program}, Paths: paths}
+			shown[r.ID] = mediapath.Usage{By: mediapath.Editor{UserID: r.AuthorID, Any: program}, Paths: paths}
 		}
 	}
 	return shown, nil

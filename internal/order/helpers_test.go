@@ -258,7 +258,7 @@ func (w *fixture) process(t *testing.T, change ...func(*Config)) process {
 	cfg := Config{
 		Redis: from.Redis, Locks: locks, Registerer: from.Registry, Log: from.Log,
 		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: fakeShops{w}, Users: fakeUsers{w}, Numbers: w,
-		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Notify: w.notify, Now: w.now,
+		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, OnChange: w.notify, Now: w.now,
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -102,5 +102,5 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 }
 
 func (s *Service) notify(hints map[string]bool) {
-	s.cfg.Notify(slices.Collect(maps.Keys(hints))...)
+	s.cfg.OnChange(slices.Collect(maps.Keys(hints))...)
 }

@@ -23,7 +23,7 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 			Name: "tandian_order_events_total",
 			Help: "Order events in this process: placed (without a sale), attempted, refused, abandoned and mismatched (payments, and notices with another amount), paid, used, disputed (redemptions, by buyers), cancelled, expired, refunding, refunded, void (payments to refund because the order had ended), tallied (counted).",
 		}, []string{"event"}),
-		failures: observe.NewFailures(reg, log, observe.FailureOpts{
+		failures: observe.NewFailureLog(reg, log, observe.FailureOpts{
 			Name:    "tandian_order_failures_total",
 			Help:    "Failed background operations of orders: " + strings.Join(doings, ", ") + ".",
 			Message: "background operation of orders failed", Doings: doings,

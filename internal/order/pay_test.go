@@ -65,15 +65,15 @@ func TestPaymentsFollowTheProvider(t *testing.T) {
 				status: Unpaid, want: Unpaid, state: "REFUSED",
 			},
 			{
-				name: "unavailable at first", plan: []FakeOutcome{{Down: errProviderDown}, {Down: errProviderDown}, {}}, after: relay,
+				name: "unavailable at first", plan: []FakeOutcome{{ErrBefore: errProviderDown}, {ErrBefore: errProviderDown}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "answer lost", plan: []FakeOutcome{{Lost: errProviderDown}, {}}, after: relay,
+				name: "answer lost", plan: []FakeOutcome{{ErrAfter: errProviderDown}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "slow", plan: []FakeOutcome{{Slow: time.Minute}, {}}, after: relay,
+				name: "slow", plan: []FakeOutcome{{Delay: time.Minute}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 		} {
@@ -203,7 +203,7 @@ func TestASecondPayJoinsTheOpenAttempt(t *testing.T) {
 func TestMoneyForEndedOrdersIsRefunded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newFixture(on)
-		w.provider.Plan = outcomes(FakeOutcome{State: Pending, Twice: true}, FakeOutcome{Down: errProviderDown}, FakeOutcome{Lost: errProviderDown}, FakeOutcome{})
+		w.provider.Plan = outcomes(FakeOutcome{State: Pending, Twice: true}, FakeOutcome{ErrBefore: errProviderDown}, FakeOutcome{ErrAfter: errProviderDown}, FakeOutcome{})
 		p := w.process(t, func(c *Config) { c.payWait = 50 * time.Millisecond })
 		p.seed(t)
 		o := p.insertOrder(t, w, Unpaid)
@@ -237,7 +237,7 @@ func TestMoneyForEndedOrdersIsRefunded(t *testing.T) {
 func TestARefundWaitsForItsProvider(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newFixture(on)
-		w.provider.Plan = outcomes(FakeOutcome{}, FakeOutcome{Down: errProviderDown}, FakeOutcome{Lost: errProviderDown}, FakeOutcome{})
+		w.provider.Plan = outcomes(FakeOutcome{}, FakeOutcome{ErrBefore: errProviderDown}, FakeOutcome{ErrAfter: errProviderDown}, FakeOutcome{})
 		p := w.process(t)
 		p.seed(t)
 		o := p.insertOrder(t, w, Unpaid)

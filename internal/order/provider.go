@@ -73,12 +73,12 @@ type Fake struct {
 
 // A FakeOutcome is the outcome of a call to a [Fake].
 type FakeOutcome struct {
-	Slow  time.Duration // delay before the call takes effect
-	Down  error         // returned without any effect
-	State PaymentState  // of the charge after its first call; default CONFIRMED
-	Lost  error         // returned after the call took effect
-	Later PaymentState  // state of the callback for a PENDING charge; default CONFIRMED
-	Twice bool          // call back twice
+	Delay     time.Duration // delay before the call takes effect
+	ErrBefore error         // returned without any effect
+	State     PaymentState  // of the charge after its first call; default CONFIRMED
+	ErrAfter  error         // returned after the call took effect
+	Later     PaymentState  // state of the callback for a PENDING charge; default CONFIRMED
+	Twice     bool          // call back twice
 }
 
 type charge struct {
@@ -119,7 +119,7 @@ func (f *Fake) Charge(ctx context.Context, c Charge) (PaymentState, error) {
 			f.late = append(f.late, c)
 		}
 	}
-	return a.state, outcome.Lost
+	return a.state, outcome.ErrAfter
 }
 
 // Refund implements [Provider].
@@ -138,16 +138,16 @@ func (f *Fake) Refund(ctx context.Context, c Charge) (PaymentState, error) {
 		return "", fmt.Errorf("refund attempt %d of order %d: unknown charge", c.Attempt, c.Order)
 	}
 	a.taken = 0
-	return Returned, outcome.Lost
+	return Returned, outcome.ErrAfter
 }
 
 func (c FakeOutcome) begin(ctx context.Context) error {
-	if c.Slow > 0 {
-		if err := clock.Sleep(ctx, c.Slow); err != nil {
+	if c.Delay > 0 {
+		if err := clock.Sleep(ctx, c.Delay); err != nil {
 			return err
 		}
 	}
-	return c.Down
+	return c.ErrBefore
 }
 
 // Deliver sends the callbacks of all PENDING charges according to their plan. The next Deliver

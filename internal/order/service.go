@@ -107,10 +107,10 @@ type Config struct {
 	Zone      *time.Location // time zone of daily sales; default UTC
 	ListSize  int            // newest orders of a user cached in Redis; default 200
 	Stripes   int            // number of locks for list rebuilds; default 128
-	// Notify reports notification keys that may have changed: of a user's orders, or of a
+	// OnChange reports notification keys that may have changed: of a user's orders, or of a
 	// sale. It must not block. Nil: no notifications.
-	Notify func(keys ...string)
-	Now    func() time.Time // default time.Now
+	OnChange func(keys ...string)
+	Now      func() time.Time // default time.Now
 
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -138,8 +138,8 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	cfg.ListSize = cmp.Or(cfg.ListSize, 200)
 	cfg.Stripes = cmp.Or(cfg.Stripes, 128)
 	cfg.payWait = cmp.Or(cfg.payWait, 2*time.Second)
-	if cfg.Notify == nil {
-		cfg.Notify = func(...string) {}
+	if cfg.OnChange == nil {
+		cfg.OnChange = func(...string) {}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

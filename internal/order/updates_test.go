@@ -35,7 +35,7 @@ func (w *fixture) processWithHub(t *testing.T, change ...func(*Config)) (process
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done; hub.Wait() })
-	return w.process(t, append(change, func(c *Config) { c.Notify = hub.Notify })...), hub
+	return w.process(t, append(change, func(c *Config) { c.OnChange = hub.Notify })...), hub
 }
 
 // nextOrder returns the next order of a subscription.

@@ -30,7 +30,7 @@ func (f *fakePictures) Save(_ context.Context, album []image.Image) (kept []medi
 // fakeIcons are shop types without an icon.
 type fakeIcons struct{ bare, set []string }
 
-func (f *fakeIcons) WithoutIcon(context.Context) ([]string, error) { return f.bare, nil }
+func (f *fakeIcons) TypesWithoutIcon(context.Context) ([]string, error) { return f.bare, nil }
 
 func (f *fakeIcons) SetIcons(_ context.Context, paths map[string]string) error {
 	for key, path := range paths {

@@ -175,7 +175,7 @@ func appendIDs(ctx context.Context, from Shops, ids []int64, stored []shop.Draft
 	for i, d := range stored {
 		names[i] = d.ExternalID
 	}
-	found, err := from.IDsOf(ctx, names)
+	found, err := from.IDsByExternalID(ctx, names)
 	if err != nil {
 		return nil, err
 	}

@@ -144,8 +144,8 @@ func (s *fakeShops) Upsert(_ context.Context, drafts []shop.Draft, progress func
 	return shop.SaveCounts{Added: len(drafts)}, nil
 }
 
-// IDsOf numbers shops from 1001, in the order of their calls.
-func (s *fakeShops) IDsOf(_ context.Context, externalIDs []string) (map[string]int64, error) {
+// IDsByExternalID numbers shops from 1001, in the order of their calls.
+func (s *fakeShops) IDsByExternalID(_ context.Context, externalIDs []string) (map[string]int64, error) {
 	if s.idsFail {
 		return nil, errStore
 	}

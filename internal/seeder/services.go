@@ -37,8 +37,8 @@ type Shops interface {
 	// with the number of drafts done. Calls of progress do not overlap, and none follows
 	// the return.
 	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.SaveCounts, error)
-	// IDsOf returns the ids of the stored shops among externalIDs, by external id.
-	IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error)
+	// IDsByExternalID returns the ids of the stored shops among externalIDs, by external id.
+	IDsByExternalID(ctx context.Context, externalIDs []string) (map[string]int64, error)
 }
 
 // Accounts stores users and their sessions.

@@ -153,7 +153,7 @@ func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[
 
 func checkImages(wrong *apierror.UserErrors, f optional.Field[[]string], known map[string]mediapath.Size) {
 	paths := optional.Value(f.Value)
-	if why := cmp.Or(mediapath.Check(paths), mediapath.Missing(paths, known)); why != "" {
+	if why := cmp.Or(mediapath.Check(paths), mediapath.CheckKnown(paths, known)); why != "" {
 		wrong.Add(mediapath.Rejected, "images", "%s", why)
 	}
 }

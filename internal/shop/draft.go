@@ -26,8 +26,8 @@ type Draft struct {
 	Images []string
 }
 
-// Known holds the fields that identify a stored shop.
-type Known struct {
+// Identity holds the fields that identify a stored shop.
+type Identity struct {
 	Name string
 	At   geo.Point
 }

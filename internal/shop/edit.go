@@ -71,7 +71,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		if stored, err = fromRow(inserted); err != nil {
 			return err
 		}
-		if err := s.pictures.Show(whole, tx, map[int64]mediapath.Shown{stored.ID: {By: mediapath.Editor{UserID: by.UserID}, Paths: d.Images}}); err != nil {
+		if err := s.pictures.SetUsed(whole, tx, map[int64]mediapath.Usage{stored.ID: {By: mediapath.Editor{UserID: by.UserID}, Paths: d.Images}}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(whole, s.outbox, tx, shopsChanged, stored.ID)
@@ -103,7 +103,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.pictureSizes(ctx, mediapath.Editor{UserID: by.UserID, ThingID: id}, c)
+	known, err := s.pictureSizes(ctx, mediapath.Editor{UserID: by.UserID, ItemID: id}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 		return before, nil, nil
 	}
 	if c.Images.Given {
-		if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {By: mediapath.Editor{UserID: by.UserID}, Paths: shown}}); err != nil {
+		if err := s.pictures.SetUsed(ctx, tx, map[int64]mediapath.Usage{id: {By: mediapath.Editor{UserID: by.UserID}, Paths: shown}}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 
 // pictureSizes returns the sizes of the images in c that the editor may show.
 func (s *Service) pictureSizes(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
-	return s.pictures.Known(ctx, by, optional.Value(c.Images.Value))
+	return s.pictures.Sizes(ctx, by, optional.Value(c.Images.Value))
 }
 
 // withOwn adds the current images of the shop to known, because a form may send them back.

@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// WithoutIcon returns the keys of the types in [Catalogue] that have no icon, in order.
-func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
+// TypesWithoutIcon returns the keys of the types in [Catalogue] that have no icon, in order.
+func (s *Service) TypesWithoutIcon(ctx context.Context) ([]string, error) {
 	rows, err := s.db.ShopType.Query().Where(shoptype.IconURLIsNil()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select shop types without icons: %w", err)
@@ -36,7 +36,7 @@ func (s *Service) SetIcons(ctx context.Context, paths map[string]string) error {
 	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		ids = nil
-		shown := map[int64]mediapath.Shown{}
+		shown := map[int64]mediapath.Usage{}
 		for key, path := range paths {
 			row, err := tx.ShopType.Query().Where(shoptype.Key(key), shoptype.IconURLIsNil()).Only(ctx)
 			if ent.IsNotFound(err) {
@@ -48,12 +48,12 @@ func (s *Service) SetIcons(ctx context.Context, paths map[string]string) error {
 			if err := tx.ShopType.UpdateOne(row).SetIconURL(path).Exec(ctx); err != nil {
 				return err
 			}
-			ids, shown[row.ID] = append(ids, row.ID), mediapath.Shown{By: mediapath.Program(), Paths: []string{path}}
+			ids, shown[row.ID] = append(ids, row.ID), mediapath.Usage{By: mediapath.SeedEditor(), Paths: []string{path}}
 		}
 		if len(ids) == 0 {
 			return nil
 		}
-		err := s.icons.Show(ctx, tx, shown)
+		err := s.icons.SetUsed(ctx, tx, shown)
 		if err == nil {
 			job, err = outbox.AddBatch(ctx, s.outbox, tx, typesChanged, ids...)
 		}

@@ -127,9 +127,9 @@ func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Que
 
 const namesPerStatement = 500 // external ids
 
-// IDsOf returns the ids of shops by external id, without unknown ones. It runs one
+// IDsByExternalID returns the ids of shops by external id, without unknown ones. It runs one
 // statement per 500 external ids, without caches, so do not call it in requests.
-func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error) {
+func (s *Service) IDsByExternalID(ctx context.Context, externalIDs []string) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
 	ids := make(map[string]int64, len(externalIDs))
@@ -145,11 +145,11 @@ func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]i
 	return ids, nil
 }
 
-// Known returns shops by external id, at the cost of [Service.IDsOf].
-func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]Known, error) {
+// Identities returns shops by external id, at the cost of [Service.IDsByExternalID].
+func (s *Service) Identities(ctx context.Context, externalIDs []string) (map[string]Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
-	known := make(map[string]Known, len(externalIDs))
+	known := make(map[string]Identity, len(externalIDs))
 	for names := range slices.Chunk(externalIDs, namesPerStatement) {
 		rows, err := s.db.Shop.Query().Where(entshop.ExternalIDIn(names...)).
 			Select(entshop.FieldExternalID, entshop.FieldName, entshop.FieldLat, entshop.FieldLng).All(ctx)
@@ -157,7 +157,7 @@ func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]K
 			return nil, fmt.Errorf("select %d shops by external id: %w", len(names), err)
 		}
 		for _, r := range rows {
-			known[*r.ExternalID] = Known{Name: r.Name, At: geo.Point{Lat: r.Lat, Lng: r.Lng}}
+			known[*r.ExternalID] = Identity{Name: r.Name, At: geo.Point{Lat: r.Lat, Lng: r.Lng}}
 		}
 	}
 	return known, nil

@@ -92,11 +92,11 @@ type Service struct {
 
 // Pictures manages the images of shops or types.
 type Pictures interface {
-	// Known returns the sizes of the images that the editor may show, by path.
-	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx the images that items show, by item id. It returns an
+	// Sizes returns the sizes of the images that the editor may show, by path.
+	Sizes(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// SetUsed records in tx the images that items show, by item id. It returns an
 	// [apierror.UserErrors] if the editor may not show one of them.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
+	SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error
 }
 
 // Config holds the dependencies of a Service. Only Quota is optional.

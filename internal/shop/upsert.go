@@ -97,7 +97,7 @@ func (s *Service) draftPictures(ctx context.Context, drafts []Draft) (map[string
 	for _, d := range drafts {
 		paths = append(paths, d.Images...)
 	}
-	return s.pictures.Known(ctx, mediapath.Program(), slices.Compact(slices.Sorted(slices.Values(paths))))
+	return s.pictures.Sizes(ctx, mediapath.SeedEditor(), slices.Compact(slices.Sorted(slices.Values(paths))))
 }
 
 func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
@@ -188,13 +188,13 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 			return nil, SaveCounts{}, err
 		}
 	}
-	shown := map[int64]mediapath.Shown{}
+	shown := map[int64]mediapath.Usage{}
 	for _, d := range batch {
 		if before[d.ExternalID] == nil && len(d.Images) > 0 && after[d.ExternalID] != nil {
-			shown[after[d.ExternalID].ID] = mediapath.Shown{By: mediapath.Program(), Paths: d.Images}
+			shown[after[d.ExternalID].ID] = mediapath.Usage{By: mediapath.SeedEditor(), Paths: d.Images}
 		}
 	}
-	if err := s.pictures.Show(ctx, tx, shown); err != nil {
+	if err := s.pictures.SetUsed(ctx, tx, shown); err != nil {
 		return nil, SaveCounts{}, err
 	}
 	done := make([]geoEntry, len(written))

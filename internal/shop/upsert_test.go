@@ -178,7 +178,7 @@ func TestIDsAreFoundByExternalIDs(t *testing.T) {
 			drafts[i] = Draft{ExternalID: names[i], Type: "cafe", Name: names[i], Lat: 21, Lng: 105}
 		}
 		put(t, s, drafts...)
-		ids, err := s.IDsOf(t.Context(), append(names, "many:none"))
+		ids, err := s.IDsByExternalID(t.Context(), append(names, "many:none"))
 		if err != nil || len(ids) != n {
 			t.Fatalf("got %d ids, %v, want %d", len(ids), err, n)
 		}
@@ -187,7 +187,7 @@ func TestIDsAreFoundByExternalIDs(t *testing.T) {
 				t.Errorf("%s: got %+v, %v", name, got, err)
 			}
 		}
-		if none, err := s.IDsOf(t.Context(), nil); err != nil || len(none) > 0 {
+		if none, err := s.IDsByExternalID(t.Context(), nil); err != nil || len(none) > 0 {
 			t.Errorf("without names: got %v, %v", none, err)
 		}
 	})
@@ -207,7 +207,7 @@ func TestFormerIDRenamesShop(t *testing.T) {
 		one := Draft{ExternalID: "1", Type: "cafe", Name: "One", Lat: 1, Lng: 1}
 		two := Draft{ExternalID: "2", Type: "cafe", Name: "Two", Lat: 1, Lng: 1, OwnerID: owner}
 		upsert(SaveCounts{Added: 2}, one, two)
-		ids, err := s.IDsOf(t.Context(), []string{"1", "2"})
+		ids, err := s.IDsByExternalID(t.Context(), []string{"1", "2"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestFormerIDRenamesShop(t *testing.T) {
 		two.ExternalID, two.FormerID, two.Name = "town:2", "2", "Two and more"
 		upsert(SaveCounts{Changed: 1, Unchanged: 1}, one, two) // owned shops keep their name
 		upsert(SaveCounts{Unchanged: 2}, one, two)
-		now, err := s.IDsOf(t.Context(), []string{"1", "2", "town:1", "town:2"})
+		now, err := s.IDsByExternalID(t.Context(), []string{"1", "2", "town:1", "town:2"})
 		if err != nil || len(now) != 2 || now["town:1"] != ids["1"] || now["town:2"] != ids["2"] {
 			t.Errorf("got ids %v, %v; want those of %v", now, err, ids)
 		}
@@ -223,8 +223,8 @@ func TestFormerIDRenamesShop(t *testing.T) {
 		other := Draft{ExternalID: "1", Type: "cafe", Name: "Other", Lat: 2, Lng: 2}
 		upsert(SaveCounts{Added: 1}, other)
 		upsert(SaveCounts{Unchanged: 1}, one)
-		known, err := s.Known(t.Context(), []string{"1", "town:1", "3"})
-		want := map[string]Known{"1": {"Other", geo.Point{Lat: 2, Lng: 2}}, "town:1": {"One and more", geo.Point{Lat: 1, Lng: 1}}}
+		known, err := s.Identities(t.Context(), []string{"1", "town:1", "3"})
+		want := map[string]Identity{"1": {"Other", geo.Point{Lat: 2, Lng: 2}}, "town:1": {"One and more", geo.Point{Lat: 1, Lng: 1}}}
 		if err != nil || !maps.Equal(known, want) {
 			t.Errorf("got %v, %v; want %v", known, err, want)
 		}

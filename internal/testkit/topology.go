@@ -40,9 +40,9 @@ type topology struct {
 	nodes []string // the masters among them are emptied
 }
 
-// RedisOfMany returns an empty Redis of the topology in [TopologyVariable], for this test, as a URL
+// RedisTopology returns an empty Redis of the topology in [TopologyVariable], for this test, as a URL
 // for redisdb.OpenRedis. ok is false if the variable is empty. The servers end with the process.
-func RedisOfMany(tb testing.TB) (url string, ok bool) {
+func RedisTopology(tb testing.TB) (url string, ok bool) {
 	tb.Helper()
 	kind := os.Getenv(TopologyVariable)
 	if kind == "" {

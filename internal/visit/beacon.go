@@ -47,7 +47,7 @@ func (s *Service) Beacon(proxies clientaddr.Proxies, shopID func(id string) (int
 		}
 		shop, status := readBeacon(w, r, shopID)
 		if status == http.StatusNoContent && !IsBot(r.UserAgent()) {
-			s.Page(identify(w, r, proxies.HTTPS(r)), shop)
+			s.RecordPage(identify(w, r, proxies.HTTPS(r)), shop)
 		}
 		w.WriteHeader(status)
 	})

@@ -29,7 +29,7 @@ type shops struct {
 	calls int
 }
 
-func (s *shops) Known(_ context.Context, ids []int64) (map[int64]bool, error) {
+func (s *shops) Existing(_ context.Context, ids []int64) (map[int64]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -104,7 +104,7 @@ func person(n int) Visitor { return Visitor{Key: Cookie(fmt.Sprintf("person-%d",
 func (p process) addVisits(t *testing.T, shop int64, n, m int) {
 	t.Helper()
 	for i := n; i < m; i++ {
-		p.Page(person(i), shop)
+		p.RecordPage(person(i), shop)
 	}
 	must(t, p.Flush(t.Context()))
 }
@@ -123,7 +123,7 @@ func (p process) shopCounts(t *testing.T, shop int64, from, to civil.Date) [2]in
 // days returns the unique visitors and views of each day.
 func (p process) days(t *testing.T, shop int64, from, to civil.Date) string {
 	t.Helper()
-	list, err := p.OfShopByDay(t.Context(), shop, from, to)
+	list, err := p.ShopStatsByDay(t.Context(), shop, from, to)
 	must(t, err)
 	return text(list)
 }

@@ -33,7 +33,7 @@ const (
 )
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
-	return observe.NewFailures(reg, log, observe.FailureOpts{
+	return observe.NewFailureLog(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
 		Help: "Failed operations of visits: flushes to Redis, which are retried (flush), " +
 			"and invalid visitor sketches (read).",

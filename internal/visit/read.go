@@ -54,16 +54,16 @@ func (s *Service) ShopStats(ctx context.Context, shop int64, from, to civil.Date
 	return stats, err
 }
 
-// OfShopByDay returns the visits to a shop on each day of a range, in order. Its freshness
+// ShopStatsByDay returns the visits to a shop on each day of a range, in order. Its freshness
 // and errors are those of [Service.ShopStats]. It costs one statement and a round trip, and
 // one more of each if Redis lost data of one of these days.
-func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to civil.Date) ([]Stats, error) {
+func (s *Service) ShopStatsByDay(ctx context.Context, shop int64, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShopByDay")
 	defer span.End()
 	return s.byDay(ctx, shop, from, to)
 }
 
-// SiteStats is [Service.OfShopByDay] for the whole site.
+// SiteStats is [Service.ShopStatsByDay] for the whole site.
 func (s *Service) SiteStats(ctx context.Context, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfSite")
 	defer span.End()

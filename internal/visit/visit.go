@@ -44,8 +44,8 @@ type Stats struct {
 
 // Shops checks whether shops exist.
 type Shops interface {
-	// Known returns the existing shops among at most 500 ids.
-	Known(ctx context.Context, ids []int64) (map[int64]bool, error)
+	// Existing returns the existing shops among at most 500 ids.
+	Existing(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
 // Config holds the dependencies of a Service. Redis, Prefix, Shops, Registerer and Log are

@@ -75,7 +75,7 @@ func TestHistoryIsReadFromRows(t *testing.T) {
 			t.Errorf("first days: got %s", got)
 		}
 		year := civil.Date{Year: 2026, Month: 1, Day: 1}
-		list, err := p.OfShopByDay(t.Context(), tea, year, civil.Date{Year: 2026, Month: 12, Day: 31})
+		list, err := p.ShopStatsByDay(t.Context(), tea, year, civil.Date{Year: 2026, Month: 12, Day: 31})
 		if err != nil || len(list) != 365 {
 			t.Errorf("%d days, %v", len(list), err)
 		}
@@ -117,8 +117,8 @@ func TestRepeatedAndConcurrentRollUpsAreIdempotent(t *testing.T) {
 		a, b := open(t, on, clock), open(t, on, clock)
 		for round := range 5 {
 			for shop := range int64(120) { // more than a page
-				a.Page(person(round), shop+1)
-				b.Page(person(round+1), shop+1)
+				a.RecordPage(person(round), shop+1)
+				b.RecordPage(person(round+1), shop+1)
 			}
 			must(t, a.Flush(t.Context()))
 			must(t, b.Flush(t.Context()))
@@ -236,19 +236,19 @@ func TestCountedVisitors(t *testing.T) {
 			s.RecordShop(context.Background(), tea)
 		}, 0, 0},
 		{"nobody known", func(s *Service, _ *manualClock) {
-			s.Page(Visitor{}, tea)
+			s.RecordPage(Visitor{}, tea)
 			s.RecordShop(With(context.Background(), Visitor{}), tea)
 		}, 0, 0},
 		{"a bot", func(s *Service, _ *manualClock) {
 			s.RecordOperation(bot)
 			s.RecordShop(With(context.Background(), bot), tea)
-			s.Page(bot, tea)
+			s.RecordPage(bot, tea)
 		}, 0, 0},
-		{"a page of the app", func(s *Service, _ *manualClock) { s.Page(app, 0) }, 1, 0},
+		{"a page of the app", func(s *Service, _ *manualClock) { s.RecordPage(app, 0) }, 1, 0},
 		{"a shop's page of the app, and what it asks for it", func(s *Service, _ *manualClock) {
 			s.RecordOperation(app)
 			s.RecordShop(With(context.Background(), app), tea)
-			s.Page(app, tea)
+			s.RecordPage(app, tea)
 		}, 1, 1},
 		{"a client that asks much at once", func(s *Service, clock *manualClock) {
 			for range 10 {
@@ -290,10 +290,10 @@ func TestDaysFollowTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		clock := &manualClock{now: time.Date(2026, 11, 22, 15, 59, 59, 0, time.UTC)} // a second before midnight there
 		p := open(t, on, clock, func(c *Config) { c.Zone = time.FixedZone("", 8*3600) })
-		p.Page(person(1), tea)
+		p.RecordPage(person(1), tea)
 		clock.move(time.Second)
-		p.Page(person(2), tea)
-		p.Page(person(1), tea)
+		p.RecordPage(person(2), tea)
+		p.RecordPage(person(1), tea)
 		must(t, p.Flush(t.Context()))
 		if got := p.days(t, tea, before(1), today()); got != "1/1, 2/2" {
 			t.Errorf("%s", got)
@@ -306,7 +306,7 @@ func TestRangesHaveOneTo366Days(t *testing.T) {
 		p := open(t, on, noon())
 		for _, from := range []civil.Date{before(-1), before(366)} {
 			_, one := p.ShopStats(t.Context(), tea, from, today())
-			_, each := p.OfShopByDay(t.Context(), tea, from, today())
+			_, each := p.ShopStatsByDay(t.Context(), tea, from, today())
 			_, all := p.SiteStats(t.Context(), from, today())
 			for _, err := range []error{one, each, all} {
 				if apierror.KindOf(err) != apierror.BadUserInput {
@@ -337,7 +337,7 @@ func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	p := open(t, storetest.Real(t), noon())
 	p.addVisits(t, tea, 0, 1) // opens a connection
 	for shop := range int64(100) {
-		p.Page(person(int(shop)), shop+1)
+		p.RecordPage(person(int(shop)), shop+1)
 	}
 	c := &trips{}
 	p.from.Redis.AddHook(c)
@@ -365,16 +365,16 @@ func TestFailedFlushesAreRepeated(t *testing.T) {
 		p.addVisits(t, tea, 0, 1)
 		wire := &storetest.FaultyRedis{}
 		p.from.Redis.AddHook(wire)
-		wire.Away.Store(true)
-		p.Page(person(1), tea)
+		wire.Down.Store(true)
+		p.RecordPage(person(1), tea)
 		if p.Flush(t.Context()) == nil {
 			t.Error("got no error for a flush without Redis")
 		}
-		p.Page(person(2), tea)
+		p.RecordPage(person(2), tea)
 		if _, err := p.ShopStats(t.Context(), tea, today(), today()); err == nil {
 			t.Error("got stats of today without Redis")
 		}
-		wire.Away.Store(false)
+		wire.Down.Store(false)
 		must(t, p.Flush(t.Context()))
 		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{3, 3} {
 			t.Errorf("%v", got)
@@ -386,7 +386,7 @@ func TestUnknownShopsCreateNoKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		for i := range 700 {
-			p.Page(person(i), 5000+int64(i))
+			p.RecordPage(person(i), 5000+int64(i))
 		}
 		p.addVisits(t, tea, 0, 1)
 		if n := testutil.ToFloat64(p.counts.unknown); n != 700 {
@@ -405,7 +405,7 @@ func TestUncheckedShopsWaitButTheSiteDoesNot(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.shops.err = errors.New("away")
-		p.Page(person(1), tea)
+		p.RecordPage(person(1), tea)
 		if p.Flush(t.Context()) == nil {
 			t.Error("got no error")
 		}
@@ -424,9 +424,9 @@ func TestFullBufferDropsAndCountsVisitors(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon(), func(c *Config) { c.max = 100 })
 		for i := range 150 {
-			p.Page(person(i), 0)
+			p.RecordPage(person(i), 0)
 		}
-		p.Page(person(3), 0) // already in the buffer
+		p.RecordPage(person(3), 0) // already in the buffer
 		must(t, p.Flush(t.Context()))
 		if got := p.shopCounts(t, site, today(), today()); got != [2]int{99, 100} {
 			t.Errorf("%v", got)
@@ -440,7 +440,7 @@ func TestFullBufferDropsAndCountsVisitors(t *testing.T) {
 func TestRunFlushesAtShutdown(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.Page(person(1), tea)
+		p.RecordPage(person(1), tea)
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		must(t, p.Run(ctx))

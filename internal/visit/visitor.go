@@ -53,9 +53,9 @@ func (s *Service) RecordOperation(v Visitor) {
 	}
 }
 
-// Page counts a page that an app showed to a visitor: of a shop, or another page if shop is
+// RecordPage counts a page that an app showed to a visitor: of a shop, or another page if shop is
 // 0. It does no I/O.
-func (s *Service) Page(v Visitor, shop int64) {
+func (s *Service) RecordPage(v Visitor, shop int64) {
 	if v.Key == "" || v.Bot {
 		return
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// MaxOfShop is the maximum number of vouchers that a shop shows.
-const MaxOfShop = 50
+// MaxPerShop is the maximum number of vouchers that a shop shows.
+const MaxPerShop = 50
 
 // listSize is the number of cached vouchers that are on sale. Some may end while the list is
 // cached.
-const listSize = 2 * MaxOfShop
+const listSize = 2 * MaxPerShop
 
 //go:embed sql/*.sql
 var files embed.FS
@@ -60,7 +60,7 @@ func listsOfShop(shop int64) []shopList { return []shopList{{shop, false}, {shop
 
 func (l shopList) limit() int {
 	if l.All {
-		return MaxOfShop
+		return MaxPerShop
 	}
 	return listSize
 }
@@ -120,7 +120,7 @@ func (s *Service) listsOf(ctx context.Context, requested []shopList, now time.Ti
 	var short []shopList
 	for l, list := range lists {
 		shown := l.at(list, now)
-		if len(shown) < MaxOfShop && len(list) == l.limit() { // many have ended: older ones may exist
+		if len(shown) < MaxPerShop && len(list) == l.limit() { // many have ended: older ones may exist
 			short = append(short, l)
 		}
 		lists[l] = shown
@@ -138,9 +138,9 @@ func (s *Service) listsOf(ctx context.Context, requested []shopList, now time.Ti
 // at returns the visible part of a list at a time. It does not change list, which the cache
 // owns.
 func (l shopList) at(list []listEntry, now time.Time) []listEntry {
-	shown := make([]listEntry, 0, min(len(list), MaxOfShop))
+	shown := make([]listEntry, 0, min(len(list), MaxPerShop))
 	for _, v := range list {
-		if len(shown) < MaxOfShop && (l.All || v.Ends == 0 || v.Ends > now.UnixMilli()) {
+		if len(shown) < MaxPerShop && (l.All || v.Ends == 0 || v.Ends > now.UnixMilli()) {
 			shown = append(shown, v)
 		}
 	}

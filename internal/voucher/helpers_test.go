@@ -203,7 +203,7 @@ func eachStack(t *testing.T, test func(t *testing.T, w *fixture, process func() 
 			from := storetest.Open(t, on)
 			return New(from.DB, from.Hub, from.NewOutbox(t), Config{
 				Sales: processSales{w.sales, from.DB}, Shops: owners{from.DB},
-				Changed: func(ids ...int64) {
+				OnChange: func(ids ...int64) {
 					for _, id := range ids {
 						w.changed.Store(id, true)
 					}

@@ -130,9 +130,9 @@ type Shops interface {
 type Config struct {
 	Sales Sales
 	Shops Shops
-	// Changed is called with new or changed vouchers, after Redis is updated, to notify
+	// OnChange is called with new or changed vouchers, after Redis is updated, to notify
 	// watchers. It may be called twice for one change and must not block. May be nil.
-	Changed    func(voucherIDs ...int64)
+	OnChange   func(voucherIDs ...int64)
 	Notifier   *notify.Hub           // watches sales, see [Service.Subscribe]
 	Now        func() time.Time      // nil: time.Now
 	Quota      *quota.Limit          // nil: no limit
@@ -164,7 +164,7 @@ type Service struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service {
 	s := &Service{
 		db: db, byShops: byShopsStatement(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
-		updates: notify.NewSharedUpdates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, failures: newEditFailures(c.Registerer, c.Log),
+		updates: notify.NewSharedUpdates[*State](c.Notifier), changed: c.OnChange, now: c.Now, quota: c.Quota, failures: newEditFailures(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}

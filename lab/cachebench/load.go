@@ -41,7 +41,7 @@ func (b *cacheBench) expiries(ctx context.Context) (rows []harness.Row, err erro
 		return nil, err
 	}
 	truth.Delay.Store(int64(load))
-	truth.Apart.Store(int64(fresh - 2*time.Millisecond)) // times in a record are whole milliseconds
+	truth.MinLoadGap.Store(int64(fresh - 2*time.Millisecond)) // times in a record are whole milliseconds
 	var reads, blocked, missed, failures int64
 	for enough := int64(b.Expiries) + 1; truth.Loads[0].Load() < enough; {
 		answers, err := f.All(ctx, cachetest.Command{
@@ -106,7 +106,7 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 	truth := f.Truth()
 	truth.Spread.Store(int64(3 * time.Millisecond))
 	said := time.Now()
-	killed, err := f.Race(ctx, cachetest.Course{
+	killed, err := f.Race(ctx, cachetest.RaceOptions{
 		Seed: seed, Readers: 8,
 		Enough: func() bool {
 			if time.Since(said) > 10*time.Second {
@@ -115,7 +115,7 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 			}
 			return truth.Reads.Load() >= b.Reads/2
 		},
-		Pause: func(draw *rand.Rand) time.Duration {
+		KillPause: func(draw *rand.Rand) time.Duration {
 			return 100*time.Millisecond + time.Duration(draw.Int64N(int64(900*time.Millisecond)))
 		},
 	})

@@ -44,9 +44,9 @@ func Scenarios(seed uint64) []Scenario {
 	}
 }
 
-// Beyond runs scenarios one after the other and prints a table of them at the end. broken
+// RunScenarios runs scenarios one after the other and prints a table of them at the end. broken
 // reports whether a guarantee was broken. An error means that a run could not be done.
-func Beyond(ctx context.Context, cfg Config, all []Scenario) (broken bool, err error) {
+func RunScenarios(ctx context.Context, cfg Config, all []Scenario) (broken bool, err error) {
 	if cfg.Binary == "" {
 		dir, err := os.MkdirTemp("", "tandian-faulttest-")
 		if err != nil {

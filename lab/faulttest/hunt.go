@@ -40,12 +40,12 @@ func (cfg HuntConfig) run(d time.Duration, cards []PlannedFault, names ...string
 	return one
 }
 
-// Hunt builds mutants one after the other and runs each under the faults of its deck. It
+// RunMutants builds mutants one after the other and runs each under the faults of its deck. It
 // stops after the run that catches the mutant, and after three runs at most. It first runs
 // the unchanged server under the faults of all of them: if that breaks anything, the hunt
 // proves nothing. It prints a table and returns the names of the mutants that were not
 // caught.
-func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
+func RunMutants(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
 	mutants, err := selectMutants(cfg.Names)
 	if err != nil {
 		return nil, err

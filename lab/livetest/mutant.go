@@ -34,9 +34,9 @@ func Short(seed uint64) Config {
 	}
 }
 
-// Hunt builds the named mutants, or all, and runs each until its mistake is found, in three
+// RunMutants builds the named mutants, or all, and runs each until its mistake is found, in three
 // short runs at most. It returns the names of the mutants that were not caught.
-func Hunt(ctx context.Context, seed uint64, names []string, out io.Writer) (survivors []string, err error) {
+func RunMutants(ctx context.Context, seed uint64, names []string, out io.Writer) (survivors []string, err error) {
 	all, err := mutants()
 	if err != nil {
 		return nil, err

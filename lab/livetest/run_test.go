@@ -192,7 +192,7 @@ func TestEachMutantStillFitsTheSources(t *testing.T) {
 }
 
 func TestHuntRefusesUnknownMutant(t *testing.T) {
-	if _, err := Hunt(context.Background(), 1, []string{"earthquake"}, &strings.Builder{}); err == nil {
+	if _, err := RunMutants(context.Background(), 1, []string{"earthquake"}, &strings.Builder{}); err == nil {
 		t.Error("got no error for an unknown mutant")
 	}
 }

@@ -42,12 +42,12 @@ func TestNoLocalReadIsOlderThanItsBound(t *testing.T) {
 			defer cancel()
 			faults := make(chan map[cachetest.Fault]int, 1)
 			if tt.trouble {
-				go func() { faults <- f.Trouble(ctx, seed) }()
+				go func() { faults <- f.InjectFaults(ctx, seed) }()
 			} else {
 				faults <- nil
 			}
 			end := time.Now().Add(tt.during)
-			_, err := f.Race(ctx, cachetest.Course{Seed: seed, Readers: 4, Rest: tt.rest, Enough: func() bool {
+			_, err := f.Race(ctx, cachetest.RaceOptions{Seed: seed, Readers: 4, WritePause: tt.rest, Enough: func() bool {
 				return time.Now().After(end) && truth.Reads.Load() > 3000 && truth.Writes.Load() > tt.writes
 			}})
 			cancel()

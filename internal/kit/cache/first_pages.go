@@ -47,8 +47,8 @@ type FirstPages[K comparable] struct {
 	load  func(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error)
 }
 
-// HeadSource names the owners of lists and loads their items.
-type HeadSource[K comparable] struct {
+// FirstPagesSource names the owners of lists and loads their items.
+type FirstPagesSource[K comparable] struct {
 	Key   func(K) string // as in [Source]
 	Parse func(string) (K, error)
 	// Load reads parts of lists from the database, each in list order. An owner that it omits
@@ -61,7 +61,7 @@ type HeadSource[K comparable] struct {
 // per list, usually two or three pages. A policy without MaxBytes gets enough for this size.
 //
 // NewFirstPages panics like [New], or if size is not positive.
-func NewFirstPages[K comparable](client *Client, p Policy, size int, src HeadSource[K]) *FirstPages[K] {
+func NewFirstPages[K comparable](client *Client, p Policy, size int, src FirstPagesSource[K]) *FirstPages[K] {
 	if size < 1 {
 		panic(fmt.Sprintf("cache: first pages %s: size must be positive, got %d", p.Name, size))
 	}

@@ -109,7 +109,7 @@ func (b *itemTable) wantLoaded(t *testing.T, what string, want ...[]ListRange[in
 
 func firstPagesOf(h *Client, b *itemTable, size int, p Policy) *FirstPages[int] {
 	p.Name = "pages"
-	return NewFirstPages(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
+	return NewFirstPages(h, p.withTestTimes(), size, FirstPagesSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 }
 
 func wantItems(t *testing.T, h *FirstPages[int], owners []int, below int64, first int, want map[int]ListPage) {
@@ -291,7 +291,7 @@ func unorderedFirstPages(t *testing.T, w *world) {
 	if names := w.names(t); len(names) != 1 {
 		t.Errorf("got keys %q, want one", names)
 	}
-	tooMany := NewFirstPages(w.process(t), Policy{Name: "too-many"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
+	tooMany := NewFirstPages(w.process(t), Policy{Name: "too-many"}, 2, FirstPagesSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
 		return map[int][]ListItem{1: itemsAt(3, 2, 1)}, nil
 	}})
 	if got, err := tooMany.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
@@ -334,7 +334,7 @@ func TestLargeFirstPageIsStored(t *testing.T) {
 	const size = 1000
 	w := startMini(t).world(t)
 	loads := 0
-	h := NewFirstPages(w.process(t), Policy{Name: "large"}, size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
+	h := NewFirstPages(w.process(t), Policy{Name: "large"}, size, FirstPagesSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
 		loads++
 		list := make([]ListItem, size)
 		for i := range list {
@@ -358,7 +358,7 @@ func TestLargeFirstPageIsStored(t *testing.T) {
 func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
-	h := NewFirstPages(w.process(t), Policy{Name: "pages", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
+	h := NewFirstPages(w.process(t), Policy{Name: "pages", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, FirstPagesSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 	wantAllPages(t, h, b, 1) // each read releases its slot
 	must(t, h.cache.inside().slots.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {

@@ -32,7 +32,7 @@ func NewMemory[K comparable, V any](client *Client, p Policy, key func(K) string
 // Loaded is a value that Memory loaded.
 type Loaded[V any] struct {
 	Value  V
-	Life   time.Duration // maximum time to store it; 0: do not store
+	TTL    time.Duration // maximum time to store it; 0: do not store
 	Remote bool          // counts as a hit of Redis instead of a miss
 }
 
@@ -56,10 +56,10 @@ func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Conte
 	} else {
 		m.counts.misses.Add(1)
 	}
-	if err != nil || found.Life <= 0 {
+	if err != nil || found.TTL <= 0 {
 		return found.Value, err
 	}
-	m.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, m.policy.TTL)), weight: overhead + uint32(len(m.key(k)))})
+	m.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.TTL, m.policy.TTL)), weight: overhead + uint32(len(m.key(k)))})
 	return found.Value, nil
 }
 

@@ -175,7 +175,7 @@ func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 			n := memoryOf(x.Client, wholeMemory)
 			got, err := n.Get(t.Context(), 1, func(context.Context) (Loaded[string], error) {
 				forget(t, x, n) // after the read, before the store
-				return Loaded[string]{Value: "old", Life: time.Minute}, nil
+				return Loaded[string]{Value: "old", TTL: time.Minute}, nil
 			})
 			if err != nil || got != "old" {
 				t.Fatal(got, err)

@@ -119,7 +119,7 @@ func TestThreeProcessesLoadAHotKeyOncePerExpiry(t *testing.T) {
 				t.Fatal(err)
 			}
 			truth.Delay.Store(int64(tt.load))
-			truth.Apart.Store(int64(tt.apart))
+			truth.MinLoadGap.Store(int64(tt.apart))
 			answers, err := f.All(ctx, cachetest.Command{
 				Do: cachetest.ReadHot, Key: 7, Readers: 8, For: tt.reading, Pause: time.Millisecond, Slow: tt.slow,
 			})
@@ -270,12 +270,12 @@ func TestNoReadIsStaleWhileProcessesAreKilled(t *testing.T) {
 			seed := testkit.Seed(t)
 			const during = 2500 * time.Millisecond
 			end := time.Now().Add(during)
-			killed, err := f.Race(within(t, 2*time.Minute), cachetest.Course{
+			killed, err := f.Race(within(t, 2*time.Minute), cachetest.RaceOptions{
 				Seed: seed, Readers: 4,
 				Enough: func() bool {
 					return time.Now().After(end) && truth.Reads.Load() > 2000 && truth.Writes.Load() > 100
 				},
-				Pause: func(draw *rand.Rand) time.Duration {
+				KillPause: func(draw *rand.Rand) time.Duration {
 					return 50*time.Millisecond + time.Duration(draw.Int64N(int64(200*time.Millisecond)))
 				},
 			})

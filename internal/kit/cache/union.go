@@ -73,10 +73,10 @@ type SourceSet struct {
 
 // UnionPage is a part of a union.
 type UnionPage struct {
-	// Known reports that the union has the page. Otherwise Redis is unavailable, another
+	// OK reports that the union has the page. Otherwise Redis is unavailable, another
 	// reader is loading, or the list has more sources than a window holds: read the source of
 	// truth.
-	Known   bool
+	OK      bool
 	Entries []Entry // newest first, of current sources
 	// Floor is the lowest score down to which Entries is complete, if it has fewer entries than
 	// the limit. It is math.MinInt64 if the union is the whole list.
@@ -200,7 +200,7 @@ func readUnion(cmd *redis.Cmd, names []string) (unionResult, error) {
 		return unionResult{}, bad
 	}
 	count, _ := list[1].(int64)
-	a := unionResult{state: windowFound, page: UnionPage{Known: true, Floor: math.MinInt64, Has: map[string]bool{}}}
+	a := unionResult{state: windowFound, page: UnionPage{OK: true, Floor: math.MinInt64, Has: map[string]bool{}}}
 	a.page.Sources.Count = int(count)
 	if a.page.Sources.Newest, err = scoreIn(list[0]); err != nil {
 		return unionResult{}, err

@@ -104,7 +104,7 @@ func (a *authors) begin() {
 
 // page returns the expected page of a union that is complete down to floor.
 func (a *authors) page(user int, from int64, limit int, floor int64) UnionPage {
-	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.follows[user])}}
+	p := UnionPage{OK: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.follows[user])}}
 	for source, score := range a.follows[user] {
 		p.Has[source] = true
 		p.Sources.Newest = max(p.Sources.Newest, score)
@@ -367,7 +367,7 @@ func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand
 		still, may := r.expected(user), r.possible(user, before.now)
 		maps.DeleteFunc(before.sources, func(m followed, _ bool) bool { return !still.sources[m] }) // its end may be visible or not
 		r.pages.Add(1)
-		if !page.Known {
+		if !page.OK {
 			r.unknown.Add(1)
 			continue
 		}

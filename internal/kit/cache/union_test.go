@@ -255,7 +255,7 @@ func (f *feeds) keys(user int) unionKeys {
 
 // describe returns a page in the format of the cases.
 func (p UnionPage) describe() string {
-	if !p.Known {
+	if !p.OK {
 		return "unknown"
 	}
 	members := make([]string, len(p.Entries))
@@ -535,8 +535,8 @@ func unionLargeJoin(t *testing.T, w *world) {
 	a.write(slices.Repeat([]string{"B"}, size+10)...)
 	f.follow(t, 1, "B")
 	page := f.mustPage(t, 1, maxUnionScore, size+10)
-	if !page.Known || page.Floor != 11 {
-		t.Fatalf("got known %v from %d, want true from 11", page.Known, page.Floor)
+	if !page.OK || page.Floor != 11 {
+		t.Fatalf("got known %v from %d, want true from 11", page.OK, page.Floor)
 	}
 	if diff := cmp.Diff(a.entries[:size], page.Entries); diff != "" {
 		t.Error(diff)
@@ -978,7 +978,7 @@ func unionFailedLoad(t *testing.T, w *world) {
 		k := f.keys(1)
 		w.drop(t, k.lease)
 		page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil)
-		if err == nil || page.Known || !strings.Contains(err.Error(), "feed:in") {
+		if err == nil || page.OK || !strings.Contains(err.Error(), "feed:in") {
 			t.Errorf("%s: got %+v, %v, want an error with the name of the window", name, page, err)
 		}
 		if name == "an error" && !errors.Is(err, errDatabase) || name == "a deadline" && !errors.Is(err, context.DeadlineExceeded) {
@@ -1010,7 +1010,7 @@ func unionFailedJoin(t *testing.T, w *world) {
 		good.mustPage(t, 1, maxUnionScore, 10)
 		f := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) { return nil, 0, fail() }, WindowPolicy{})
 		good.follow(t, 1, "B")
-		if page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || page.Known {
+		if page, err := f.Page(t.Context(), 1, maxUnionScore, 10, nil); err == nil || page.OK {
 			t.Errorf("%s: got %+v, %v, want an error", name, page, err)
 		}
 		good.unfollow(t, 1, "B")
@@ -1026,7 +1026,7 @@ func unionFailedSources(t *testing.T, w *world) {
 	h := w.process(t)
 	sources := windowOf(h, func(context.Context, []int, int) (map[int][]Entry, error) { return nil, errDatabase }, WindowPolicy{})
 	u := NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load)
-	if page, err := u.Page(t.Context(), 1, maxUnionScore, 10, nil); !errors.Is(err, errDatabase) || page.Known {
+	if page, err := u.Page(t.Context(), 1, maxUnionScore, 10, nil); !errors.Is(err, errDatabase) || page.OK {
 		t.Errorf("got %+v, %v, want errDatabase", page, err)
 	}
 	a.wantCalls(t, "without sources", 0, 0)
@@ -1100,14 +1100,14 @@ func unionReaderLeavesEarly(t *testing.T, w *world) {
 	hook.mu.Lock()
 	hook.leave = leave
 	hook.mu.Unlock()
-	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.OK {
 		t.Errorf("cancelled reader: got %+v, %v, want context.Canceled", page, err)
 	}
 	f.client.Wait()
 	if n := w.countKeys(t, f.keys(1).lease); n != 0 {
 		t.Error("a lease remains")
 	}
-	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+	if page, err := f.Page(ctx, 1, maxUnionScore, 10, nil); !errors.Is(err, context.Canceled) || page.OK {
 		t.Errorf("cancelled reader, second read: got %+v, %v, want context.Canceled", page, err)
 	}
 	if got := f.Window().Stats().RedisErrors; got != 0 {

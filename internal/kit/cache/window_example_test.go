@@ -40,7 +40,7 @@ func ExampleFirstPages() {
 	ctx := context.Background()
 	notes := map[int64][]cache.ListItem{7: {{Pos: 30, ID: 3}, {Pos: 20, ID: 2}, {Pos: 10, ID: 1}}} // of shops, newest first
 	parse := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-	newest := cache.NewFirstPages(client, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
+	newest := cache.NewFirstPages(client, cache.Policy{Name: "note-list"}, 2, cache.FirstPagesSource[int64]{
 		Key: key, Parse: parse,
 		Load: func(_ context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 			found := make(map[int64][]cache.ListItem)

@@ -96,28 +96,28 @@ func (n Name) Type() string {
 // Editor determines which images an item may show: images that the user uploaded, and
 // images that the item already shows.
 type Editor struct {
-	UserID  int64
-	ThingID int64 // id of the item; 0 for a new one
-	Any     bool  // allows any image; for seeded data
+	UserID int64
+	ItemID int64 // id of the item; 0 for a new one
+	Any    bool  // allows any image; for seeded data
 }
 
-// Program returns the Editor for seeded data. It may show any image.
-func Program() Editor { return Editor{Any: true} }
+// SeedEditor returns the Editor for seeded data. It may show any image.
+func SeedEditor() Editor { return Editor{Any: true} }
 
-// Shown lists the images that an item shows after an edit, and its editor.
-type Shown struct {
+// Usage lists the images that an item shows after an edit, and its editor.
+type Usage struct {
 	By    Editor
 	Paths []string
 }
 
-// NotHere is the message for a path that names no uploaded image.
-const NotHere = "Upload the image here first."
+// NotUploaded is the message for a path that names no uploaded image.
+const NotUploaded = "Upload the image here first."
 
-// Missing returns a message for the client if known lacks one of paths, else "".
-func Missing(paths []string, known map[string]Size) string {
+// CheckKnown returns a message for the client if known lacks one of paths, else "".
+func CheckKnown(paths []string, known map[string]Size) string {
 	for _, path := range paths {
 		if _, ok := known[path]; !ok {
-			return NotHere
+			return NotUploaded
 		}
 	}
 	return ""
@@ -134,7 +134,7 @@ func Check(paths []string) string {
 	case len(paths) > MaxImages:
 		return "Add at most 9 images."
 	case slices.ContainsFunc(paths, bad):
-		return NotHere
+		return NotUploaded
 	case len(slices.Compact(slices.Sorted(slices.Values(paths)))) < len(paths):
 		return "Add each image only once."
 	}

@@ -26,8 +26,8 @@ type FailureOpts struct {
 	Doings     []string // the operations that can fail
 }
 
-// NewFailures registers the counter and returns the log.
-func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *FailureLog {
+// NewFailureLog registers the counter and returns the log.
+func NewFailureLog(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *FailureLog {
 	f := &FailureLog{
 		log: log, message: o.Message, throttles: map[string]*clock.Throttle{},
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.Name, Help: o.Help}, []string{"doing"}),

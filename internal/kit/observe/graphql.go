@@ -48,8 +48,8 @@ func errorCodes() []string {
 
 const otherCode = "other"
 
-// NewGraphQL registers the metrics.
-func NewGraphQL(reg prometheus.Registerer) *GraphQLMetrics {
+// NewGraphQLMetrics registers the metrics.
+func NewGraphQLMetrics(reg prometheus.Registerer) *GraphQLMetrics {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},

@@ -302,7 +302,7 @@ func TestOperationsAreCountedAndLogged(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite()
-			operate(s, NewGraphQL(s.reg), tt.kind, tt.operation, tt.res)
+			operate(s, NewGraphQLMetrics(s.reg), tt.kind, tt.operation, tt.res)
 			want := map[string]float64{}
 			for _, kind := range []string{"query", "mutation"} {
 				for _, outcome := range []string{"ok", "partial", "failed"} {
@@ -334,7 +334,7 @@ func TestOperationsAreCountedAndLogged(t *testing.T) {
 
 func TestOperationsOutsideRequestsAreCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	g := NewGraphQL(reg)
+	g := NewGraphQLMetrics(reg)
 	answer := func(context.Context) *graphql.Response { return &graphql.Response{Data: json.RawMessage(`{}`)} }
 	g.InterceptResponse(t.Context(), answer) // without an operation: a document that does not parse
 	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}})
@@ -346,7 +346,7 @@ func TestOperationsOutsideRequestsAreCounted(t *testing.T) {
 
 func TestFieldErrorsAreCountedByCode(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	g := NewGraphQL(reg)
+	g := NewGraphQLMetrics(reg)
 	want := map[string]float64{}
 	for _, code := range []string{"BAD_USER_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "RATE_LIMITED", "UNAVAILABLE", "TIMEOUT", "INTERNAL", "other"} {
 		want["code="+code] = 0
@@ -369,7 +369,7 @@ func TestFieldErrorsAreCountedByCode(t *testing.T) {
 
 func TestRootFieldsAreTimedBySchemaName(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	g := NewGraphQL(reg)
+	g := NewGraphQLMetrics(reg)
 	resolve := func(kind ast.Operation, name, alias string) {
 		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: kind}})
 		ctx = graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{

@@ -28,7 +28,7 @@ type logged struct {
 func newLogged(cfg RequestLog) *logged {
 	l := &logged{}
 	cfg.Log = NewLogger(&l.log, "json", slog.LevelInfo)
-	metrics := NewGraphQL(prometheus.NewRegistry())
+	metrics := NewGraphQLMetrics(prometheus.NewRegistry())
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ok", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/missing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })

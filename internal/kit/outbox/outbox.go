@@ -222,7 +222,7 @@ func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any)
 	err = sqldb.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
-		refs = append(refs, d.Ticket(id))
+		refs = append(refs, d.JobRef(id))
 		return err
 	})
 	if err == nil && len(refs) != len(payloads) {
@@ -242,8 +242,8 @@ type Draft struct {
 	HeadStart int64  // milliseconds
 }
 
-// Ticket returns the JobRef of a job, given the id that the statement returned.
-func (d Draft) Ticket(id int64) JobRef { return JobRef{id: id, topic: d.Topic} }
+// JobRef returns the JobRef of a job, given the id that the statement returned.
+func (d Draft) JobRef(id int64) JobRef { return JobRef{id: id, topic: d.Topic} }
 
 func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 	h, ok := b.handlers[topic]

@@ -73,7 +73,7 @@ func NewSet(cfg Config) *Set {
 	}
 	s := &Set{
 		cfg: cfg, take: redis.NewScript(takeLua), release: redis.NewScript(releaseLua),
-		failures: observe.NewFailures(cfg.Registerer, cfg.Log, observe.FailureOpts{
+		failures: observe.NewFailureLog(cfg.Registerer, cfg.Log, observe.FailureOpts{
 			Name:    "tandian_quota_failures_total",
 			Help:    "Failed operations of hourly limits: count a write (take), uncount it (release), read the age of an account (age). The write continues without its limit.",
 			Message: "hourly limits are not enforced", Doings: []string{doingTake, doingRelease, doingAge},

@@ -59,8 +59,8 @@ type Outcome struct {
 	Duration time.Duration
 }
 
-// Left returns the number of findings that were not repaired.
-func (o Outcome) Left() int { return o.Found - o.Repaired }
+// Unrepaired returns the number of findings that were not repaired.
+func (o Outcome) Unrepaired() int { return o.Found - o.Repaired }
 
 // Compare counts items that are about to be compared, and waits for the rate limit.
 func (r *Run) Compare(ctx context.Context, items int) error {

@@ -68,7 +68,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 	}
 	check(10, 3, 2)
 	o, err := s.RunOnce(t.Context(), s.All()[0], reconcile.Options{DryRun: true})
-	if err != nil || o.Left() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
+	if err != nil || o.Unrepaired() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
 		t.Errorf("dry run: got %+v, %v", o, err)
 	}
 	check(20, 6, 2)
@@ -78,7 +78,7 @@ func TestFirstTwentyFindingsAreListed(t *testing.T) {
 	s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(newScan("shoes", 100, 90, 90))
 	o, err := s.RunOnce(t.Context(), s.All()[0], reconcile.Options{})
-	if err != nil || o.Found != 90 || o.Left() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
+	if err != nil || o.Found != 90 || o.Unrepaired() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Sentinels look unavailable, since the client would then never find the master.
 func TestOnConnectSkipsSentinels(t *testing.T) {
 	t.Setenv(testkit.TopologyVariable, "sentinel")
-	url, _ := testkit.RedisOfMany(t)
+	url, _ := testkit.RedisTopology(t)
 	var checked, refused atomic.Int64
 	client := openRedis(t, prometheus.NewRegistry(), RedisConfig{
 		URL: url, Role: "sale",

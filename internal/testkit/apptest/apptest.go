@@ -104,8 +104,8 @@ func (s *Server) As(token string) *Server {
 	return s.With("Authorization", "Bearer "+token)
 }
 
-// At returns a copy of other with the session of s.
-func (s *Server) At(other *Server) *Server {
+// OnServer returns a copy of other with the session of s.
+func (s *Server) OnServer(other *Server) *Server {
 	return other.With("Authorization", s.header.Get("Authorization"))
 }
 

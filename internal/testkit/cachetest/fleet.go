@@ -103,13 +103,13 @@ func (f *Fleet) All(ctx context.Context, c Command) ([]Result, error) {
 	return answers, errors.Join(errs...)
 }
 
-// Course configures a race.
-type Course struct {
-	Seed    uint64                         // of every random choice of a process; the interleaving varies
-	Readers int                            // of each process
-	Rest    time.Duration                  // maximum pause before a write of a process; default 6ms
-	Enough  func() bool                    // reports whether the race may end
-	Pause   func(*rand.Rand) time.Duration // returns the time until the next kill; nil: no kills
+// RaceOptions configures a race.
+type RaceOptions struct {
+	Seed       uint64                         // of every random choice of a process; the interleaving varies
+	Readers    int                            // of each process
+	WritePause time.Duration                  // maximum pause before a write of a process; default 6ms
+	Enough     func() bool                    // reports whether the race may end
+	KillPause  func(*rand.Rand) time.Duration // returns the time until the next kill; nil: no kills
 }
 
 // Killed counts the killed processes of a race, and those of them with a running load.
@@ -117,26 +117,26 @@ type Killed struct{ All, Loading int }
 
 // Race runs random reads and writes in all processes until Enough returns true. Meanwhile it
 // kills and restarts one process after the other. The outcome is in the truth.
-func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
+func (f *Fleet) Race(ctx context.Context, c RaceOptions) (k Killed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
 	racing := make([]<-chan Result, len(f.children))
 	for i := range f.children {
-		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.WritePause, 6*time.Millisecond), Seed: draw.Uint64()})
 	}
 	f.truth.Stop.Store(false)
 	var due time.Time
 	next := func() {
-		if c.Pause != nil {
-			due = time.Now().Add(c.Pause(draw))
+		if c.KillPause != nil {
+			due = time.Now().Add(c.KillPause(draw))
 		}
 	}
 	for next(); !c.Enough(); {
 		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return k, err
 		}
-		if c.Pause == nil || time.Now().Before(due) {
+		if c.KillPause == nil || time.Now().Before(due) {
 			continue
 		}
 		i := f.victim(draw)
@@ -147,7 +147,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 		if err := f.Restart(i); err != nil {
 			return k, err
 		}
-		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.WritePause, 6*time.Millisecond), Seed: draw.Uint64()})
 		next()
 	}
 	f.truth.Stop.Store(true)

@@ -192,9 +192,9 @@ func (l *Link) awaitHealthy(w *connection, back bool) bool {
 // Link returns the link of process i to its bus.
 func (f *Fleet) Link(i int) *Link { return f.links[i] }
 
-// Trouble breaks and heals each link at random until ctx ends, and leaves all healthy. It
+// InjectFaults breaks and heals each link at random until ctx ends, and leaves all healthy. It
 // injects every kind of fault and returns their counts.
-func (f *Fleet) Trouble(ctx context.Context, seed uint64) map[Fault]int {
+func (f *Fleet) InjectFaults(ctx context.Context, seed uint64) map[Fault]int {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	counts := make(map[Fault]int)

@@ -24,10 +24,10 @@ type Truth struct {
 	Version [Keys]atomic.Int64 // committed version
 	Floor   [Keys]atomic.Int64 // newest version whose Put or Invalidate returned: no later read may be older
 
-	Delay  atomic.Int64 // nanoseconds between snapshot and result of a load
-	Spread atomic.Int64 // maximum random addition to Delay
-	Apart  atomic.Int64 // minimum nanoseconds between two loads of a key; 0: any
-	Stop   atomic.Bool  // ends races
+	Delay      atomic.Int64 // nanoseconds between snapshot and result of a load
+	Spread     atomic.Int64 // maximum random addition to Delay
+	MinLoadGap atomic.Int64 // minimum nanoseconds between two loads of a key; 0: any
+	Stop       atomic.Bool  // ends races
 
 	Loads       [Keys]atomic.Int64         // started loads
 	Ended       [Keys]atomic.Int64         // end of the last load, unix nanoseconds
@@ -139,7 +139,7 @@ func (t *Truth) begin(process, key int) {
 	if t.Running[key].Add(1) > 1 {
 		t.Overlapping.Add(1)
 	}
-	last, apart := t.Ended[key].Load(), t.Apart.Load()
+	last, apart := t.Ended[key].Load(), t.MinLoadGap.Load()
 	if last > 0 && time.Now().UnixNano()-last < apart {
 		t.Early.Add(1)
 	}

@@ -11,8 +11,8 @@ import (
 // and usage is not recorded.
 type AnyPictures struct{}
 
-// Known returns a size for every path below /media.
-func (AnyPictures) Known(_ context.Context, _ mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
+// Sizes returns a size for every path below /media.
+func (AnyPictures) Sizes(_ context.Context, _ mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	known := map[string]mediapath.Size{}
 	for _, path := range paths {
 		if mediapath.Valid(path) {
@@ -22,5 +22,5 @@ func (AnyPictures) Known(_ context.Context, _ mediapath.Editor, paths []string) 
 	return known, nil
 }
 
-// Show does nothing.
-func (AnyPictures) Show(context.Context, *ent.Tx, map[int64]mediapath.Shown) error { return nil }
+// SetUsed does nothing.
+func (AnyPictures) SetUsed(context.Context, *ent.Tx, map[int64]mediapath.Usage) error { return nil }

@@ -67,7 +67,7 @@ func Real(t testing.TB) Stores {
 // selects.
 func Redis(tb testing.TB) string {
 	tb.Helper()
-	if url, ok := testkit.RedisOfMany(tb); ok {
+	if url, ok := testkit.RedisTopology(tb); ok {
 		return url
 	}
 	return testkit.Redis(tb)

@@ -18,10 +18,10 @@ var ErrCut = errors.New("the wire is cut")
 // A FaultyRedis is a client hook that counts round trips and injects failures. The zero value
 // passes everything. It is safe for concurrent use.
 type FaultyRedis struct {
-	Away  atomic.Bool            // reject all commands
-	Deaf  atomic.Bool            // reject scripts outside pipelines
-	Trips atomic.Int64           // number of passed commands and pipelines
-	After atomic.Pointer[func()] // runs once, after the next pipeline
+	Down        atomic.Bool            // reject all commands
+	FailScripts atomic.Bool            // reject scripts outside pipelines
+	Trips       atomic.Int64           // number of passed commands and pipelines
+	After       atomic.Pointer[func()] // runs once, after the next pipeline
 }
 
 // DialHook implements [redis.Hook].
@@ -30,7 +30,7 @@ func (*FaultyRedis) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (w *FaultyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.Away.Load() || w.Deaf.Load() && strings.HasPrefix(cmd.Name(), "eval") {
+		if w.Down.Load() || w.FailScripts.Load() && strings.HasPrefix(cmd.Name(), "eval") {
 			cmd.SetErr(ErrCut)
 			return ErrCut
 		}
@@ -42,7 +42,7 @@ func (w *FaultyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if w.Away.Load() {
+		if w.Down.Load() {
 			for _, cmd := range cmds {
 				cmd.SetErr(ErrCut)
 			}
@@ -57,8 +57,8 @@ func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// Asked returns the numbers of round trips over w and of SQL statements that do causes.
-func (p Process) Asked(t testing.TB, w *FaultyRedis, do func()) (trips, statements int) {
+// CountCalls returns the numbers of round trips over w and of SQL statements that do causes.
+func (p Process) CountCalls(t testing.TB, w *FaultyRedis, do func()) (trips, statements int) {
 	t.Helper()
 	before, sent := w.Trips.Load(), p.Statements(t)
 	do()

@@ -114,7 +114,7 @@ func (c *commands) clusterCommand() *cobra.Command {
 					return cmdline.Refuse("unknown scenario %q (want one of %v)", name, keys)
 				}
 			}
-			broken, err := faulttest.Beyond(ctx, cfg, chosen)
+			broken, err := faulttest.RunScenarios(ctx, cfg, chosen)
 			if err == nil && broken {
 				err = errBroken
 			}
@@ -182,7 +182,7 @@ func (c *commands) mutantsCommand() *cobra.Command {
 				keepFlag(f)
 			},
 			Run: func(ctx context.Context, cmd *call) error {
-				return caught(faulttest.Hunt(ctx, faulttest.HuntConfig{
+				return caught(faulttest.RunMutants(ctx, faulttest.HuntConfig{
 					Names: cmd.args, Seed: cmd.Uint64("seed"), Duration: cmd.Duration("dur"),
 					Binary: cmd.String("binary"), Keep: cmd.String("keep"), Out: c.stdout,
 				}))
@@ -192,7 +192,7 @@ func (c *commands) mutantsCommand() *cobra.Command {
 			Use: "live [MUTANT…]", Short: "check the mistakes that the live run must catch", Args: cobra.ArbitraryArgs,
 			Flags: func(f *pflag.FlagSet) { seedFlag(f, "choose the faults by `NUMBER`") },
 			Run: func(ctx context.Context, cmd *call) error {
-				return caught(livetest.Hunt(ctx, cmd.Uint64("seed"), cmd.args, c.stdout))
+				return caught(livetest.RunMutants(ctx, cmd.Uint64("seed"), cmd.args, c.stdout))
 			},
 		}),
 	)

@@ -104,7 +104,7 @@ func (s *saleStage) Admission(ctx context.Context, of salebench.Sale, user, numb
 	if err != nil {
 		return "", nil, nil, err
 	}
-	script, keys, args := s.apart.Sales().Admission(sale.Request{
+	script, keys, args := s.apart.Sales().AdmitArgs(sale.Request{
 		UserID: user, VoucherID: v.ID, ShopID: v.ShopID, Price: v.PayValue, Partition: v.Sale.Partition, Buckets: v.Sale.Buckets,
 	}, number+int64(v.Sale.Partition))
 	return script, keys, args, nil
