@@ -455,6 +455,11 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 		}
 	}
 	b.mu.Unlock()
+	eventually(t, "the member has its subscription", func() bool {
+		p := m.lock()
+		defer p.mu.Unlock()
+		return m.following != nil
+	})
 	const updates = loadAhead
 	var loads [updates]atomic.Int64
 	told := &replay{to: m}
