@@ -46,9 +46,9 @@ type statements struct {
 
 func loadStatements(dialect string) (statements, error) {
 	var s statements
-	texts := map[string]*string{"commit": &s.commit, "look": &s.conflicts, "tombstone": &s.tombstone, "return": &s.restock, "pieces": &s.stockCounts}
+	texts := map[string]*string{"commit": &s.commit, "conflicts": &s.conflicts, "tombstone": &s.tombstone, "restock": &s.restock, "stock_counts": &s.stockCounts}
 	if dialect == "sqlite3" {
-		texts["taken"] = &s.take
+		texts["take"] = &s.take
 	} else {
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}

@@ -90,7 +90,7 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	if len(clean) == 0 {
 		return nil
 	}
-	if err := s.rolled.Run(ctx, s.rdb, []string{s.keys.dirty()}, clean...).Err(); err != nil {
+	if err := s.markRolledUp.Run(ctx, s.rdb, []string{s.keys.dirty()}, clean...).Err(); err != nil {
 		return fmt.Errorf("remove rolled up days: %w", err)
 	}
 	return nil

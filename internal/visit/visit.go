@@ -64,20 +64,20 @@ type Config struct {
 
 // Service counts visits. It is safe for concurrent use.
 type Service struct {
-	db        *ent.Client
-	rdb       redis.Cmdable
-	keys      keys
-	cfg       Config
-	buffer    *buffer
-	recent    *recent
-	anonymous *anonymous
-	counts    *counts
-	failures  *observe.FailureLog
-	rolled    *redis.Script
+	db           *ent.Client
+	rdb          redis.Cmdable
+	keys         keys
+	cfg          Config
+	buffer       *buffer
+	recent       *recent
+	anonymous    *anonymous
+	counts       *counts
+	failures     *observe.FailureLog
+	markRolledUp *redis.Script
 }
 
-//go:embed lua/rolled.lua
-var rolledLua string
+//go:embed lua/mark_rolled_up.lua
+var markRolledUpLua string
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies. Each
 // process that serves requests must call [Service.Run]. [Service.Jobs] may run in any
@@ -96,7 +96,7 @@ func New(db *ent.Client, cfg Config) *Service {
 	return &Service{
 		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, cfg: cfg,
 		buffer: newBuffer(cfg.max, counts.full), recent: newRecent(cfg.max), anonymous: newAnonymous(cfg.max),
-		counts: counts, failures: newFailures(cfg.Registerer, cfg.Log), rolled: redis.NewScript(rolledLua),
+		counts: counts, failures: newFailures(cfg.Registerer, cfg.Log), markRolledUp: redis.NewScript(markRolledUpLua),
 	}
 }
 

@@ -177,7 +177,7 @@ func TestChangedCountersStayDirty(t *testing.T) {
 		p := open(t, on, noon())
 		ctx, key := t.Context(), p.keys.dirty()
 		p.from.Redis.ZAdd(ctx, key, redis.Z{Score: 1_790_000_000_000_001, Member: "a"}, redis.Z{Score: 1_790_000_000_000_002, Member: "b"})
-		n, err := p.rolled.Run(ctx, p.from.Redis, []string{key}, "a", "1790000000000001", "b", "1790000000000001", "c", "1").Int()
+		n, err := p.markRolledUp.Run(ctx, p.from.Redis, []string{key}, "a", "1790000000000001", "b", "1790000000000001", "c", "1").Int()
 		if err != nil || n != 1 {
 			t.Errorf("got %d removed, %v", n, err)
 		}

@@ -10,7 +10,7 @@
 // callbacks have succeeded. Unacknowledged changes are delivered again, in this process
 // or in another. If changes may have been missed because there was no slot, the reader
 // reports that too ([Options.OnGap]). A slot becomes permanent only after that report:
-// see begin.sql and keep.sql.
+// see begin.sql and make_permanent.sql.
 //
 // A slot prevents the server from removing unread WAL, so an inactive reader could fill
 // the disk. Every Reader therefore checks the retained WAL of the slot, and drops the

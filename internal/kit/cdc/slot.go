@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	//go:embed sql/learn.sql
-	learnSQL string
-	//go:embed sql/look.sql
-	lookSQL string
+	//go:embed sql/names.sql
+	namesSQL string
+	//go:embed sql/slot.sql
+	slotSQL string
 	//go:embed sql/begin.sql
 	beginSQL string
-	//go:embed sql/keep.sql
-	keepSQL string
+	//go:embed sql/make_permanent.sql
+	makePermanentSQL string
 	//go:embed sql/drop.sql
 	dropSQL string
 )
@@ -38,7 +38,7 @@ func (r *Reader) loadNames(ctx context.Context) error {
 	var schema sql.NullString
 	var oid int64
 	var unlimited bool
-	if err := r.db.QueryRowContext(ctx, learnSQL).Scan(&oid, &schema, &suffix, &unlimited); err != nil {
+	if err := r.db.QueryRowContext(ctx, namesSQL).Scan(&oid, &schema, &suffix, &unlimited); err != nil {
 		return fmt.Errorf("read database settings: %w", err)
 	}
 	if !schema.Valid {
@@ -71,7 +71,7 @@ func (r *Reader) readSlot(ctx context.Context) (slotStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var at slotStatus
-	err := r.db.QueryRowContext(ctx, lookSQL, r.slot).
+	err := r.db.QueryRowContext(ctx, slotSQL, r.slot).
 		Scan(&at.exists, &at.ours, &at.active, &at.lost, &at.lag, &at.position)
 	if err != nil {
 		return slotStatus{}, fmt.Errorf("read state of replication slot: %w", err)
@@ -125,7 +125,7 @@ func (r *Reader) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	r.gapPending = false
 	keep, cancelKeep := context.WithTimeout(ctx, queryTimeout)
 	defer cancelKeep()
-	if _, err := conn.Exec(keep, r.statement(keepSQL)).ReadAll(); err != nil {
+	if _, err := conn.Exec(keep, r.statement(makePermanentSQL)).ReadAll(); err != nil {
 		return fmt.Errorf("make replication slot permanent: %w", err)
 	}
 	r.log.InfoContext(ctx, "replication slot created", "slot", r.slot)

@@ -85,7 +85,7 @@ func (b *Box) nextDue(ctx context.Context, topics []string) (due bool, next sql.
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	if err := queryOne(ctx, b.db, b.sql.look, []any{string(names)}, &due, &next); err != nil {
+	if err := queryOne(ctx, b.db, b.sql.nextDue, []any{string(names)}, &due, &next); err != nil {
 		return false, next, fmt.Errorf("poll for jobs: %w", err)
 	}
 	return due, next, nil

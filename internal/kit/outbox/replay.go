@@ -47,7 +47,7 @@ func (b *Box) Drain(ctx context.Context, except ...string) error {
 		return fmt.Errorf("find newest outbox job: %w", err)
 	}
 	var waiting []string
-	err := sqldb.Each(ctx, b.db, b.sql.unfinished, []any{newest}, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, b.db, b.sql.unfinishedCounts, []any{newest}, func(rows *sql.Rows) error {
 		var topic string
 		var n int64
 		err := rows.Scan(&topic, &n)
@@ -151,7 +151,7 @@ func (b *Box) HasPending(ctx context.Context, topic string) (pending bool, err e
 func (b *Box) Unfinished(ctx context.Context, topic string, limit int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	err = sqldb.Each(ctx, b.db, b.sql.undone, []any{topic, limit}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, b.db, b.sql.unfinishedPayloads, []any{topic, limit}, func(rows *sql.Rows) error {
 		var payload []byte
 		err := rows.Scan(&payload)
 		payloads = append(payloads, payload)

@@ -14,15 +14,15 @@ var files embed.FS
 
 // statements holds the texts under sql, each by the name of its file.
 type statements struct {
-	add, look, claim, sweep, stats, unpark, replay, newest, waitingCount, unfinished, waiting, undone, replace string
+	add, nextDue, claim, sweep, stats, unpark, replay, newest, waitingCount, unfinishedCounts, waiting, unfinishedPayloads, replace string
 
 	settle []string // one statement, or several in a transaction: a SQLite statement cannot update and delete
 }
 
 func loadStatements(dialect string) (s statements, err error) {
 	names := map[string]*string{
-		"add": &s.add, "look": &s.look, "claim": &s.claim, "sweep": &s.sweep, "stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay,
-		"newest": &s.newest, "left": &s.waitingCount, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
+		"add": &s.add, "next_due": &s.nextDue, "claim": &s.claim, "sweep": &s.sweep, "stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay,
+		"newest": &s.newest, "waiting_count": &s.waitingCount, "unfinished_counts": &s.unfinishedCounts, "waiting": &s.waiting, "unfinished_payloads": &s.unfinishedPayloads, "replace": &s.replace,
 	}
 	settle := []string{"settle"}
 	if dialect == "sqlite3" {

@@ -1,4 +1,4 @@
--- unfinished: count the waiting jobs, by topic.
+-- unfinished_counts: count the waiting jobs, by topic.
 --
 -- $1  the greatest id that counts
 --

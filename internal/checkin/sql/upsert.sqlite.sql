@@ -1,4 +1,4 @@
--- plant: add days to months of users, in order. A month that already has one of the days
+-- upsert: add days to months of users, in order. A month that already has one of the days
 -- does not change. Without a WHERE, SQLite would parse ON as part of the FROM.
 --
 -- $1  a JSON array of {user, month, days, points}, each month of a user once

@@ -1,4 +1,4 @@
---  look: read why orders of a batch were not stored, in the transaction of commit. Its locks
+--  conflicts: read why orders of a batch were not stored, in the transaction of commit. Its locks
 --  make the answer final.
 --
 --  $1  JSON: [{n, id, user, voucher, key: text or null}]

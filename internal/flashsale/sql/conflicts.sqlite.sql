@@ -1,4 +1,4 @@
---  look: read why orders of a batch were not stored, in the transaction of commit, which has
+--  conflicts: read why orders of a batch were not stored, in the transaction of commit, which has
 --  exclusive access.
 --
 --  ?1  JSON: [{n, id, user, voucher, key: text or null}]

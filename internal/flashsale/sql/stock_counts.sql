@@ -1,4 +1,4 @@
---  pieces: read a page of sales with the counts of their live orders. One statement reads
+--  stock_counts: read a page of sales with the counts of their live orders. One statement reads
 --  both, because transactions change stock and orders together.
 --
 --  $1  last id of the previous page

@@ -1,4 +1,4 @@
--- left: count the waiting jobs of a topic.
+-- waiting_count: count the waiting jobs of a topic.
 --
 -- $1  topic
 -- $2  the greatest id that counts

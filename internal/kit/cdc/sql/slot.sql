@@ -1,4 +1,4 @@
--- look: return the state of the slot.
+-- slot: return the state of the slot.
 --
 -- $1  name of the slot
 --

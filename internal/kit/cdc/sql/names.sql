@@ -1,4 +1,4 @@
--- learn: read the database settings that the reader needs once.
+-- names: read the database settings that the reader needs once.
 --
 -- returns one row: oid of the database; the schema in which this session creates tables,
 --         null if search_path names none; the suffix of the default names in that schema;

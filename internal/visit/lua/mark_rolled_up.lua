@@ -1,4 +1,4 @@
--- rolled: remove days from the set of days to roll up, unless a flush changed them since
+-- mark_rolled_up: remove days from the set of days to roll up, unless a flush changed them since
 -- they were read. The check and the removal are atomic, so no flush is lost.
 --
 -- KEYS[1]  visit:dirty   sorted set: SHOP:DAY by the microsecond of its last flush

@@ -1,4 +1,4 @@
--- look: report whether a job is due, and when the next one will be. It locks and writes
+-- next_due: report whether a job is due, and when the next one will be. It locks and writes
 -- nothing, and reads a few entries of the index of due times.
 --
 -- $1  topics, a JSON array

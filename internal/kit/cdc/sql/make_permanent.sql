@@ -1,4 +1,4 @@
--- keep: make the slot of begin.sql permanent. A permanent slot means that any earlier gap
+-- make_permanent: make the slot of begin.sql permanent. A permanent slot means that any earlier gap
 -- has been reported.
 --
 -- {slot}  name of the slot (a replication connection takes no parameters)

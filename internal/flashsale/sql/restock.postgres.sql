@@ -1,4 +1,4 @@
---  return: return units to sales, in the transaction that ends their orders. It locks the
+--  restock: return units to sales, in the transaction that ends their orders. It locks the
 --  rows in id order, like commit.
 --
 --  $1  JSON: [{voucher, n: units}]

@@ -1,4 +1,4 @@
--- undone: return the payloads of the unfinished jobs of a topic, also of parked ones.
+-- unfinished_payloads: return the payloads of the unfinished jobs of a topic, also of parked ones.
 --
 -- $1  topic
 -- $2  maximum number of jobs
