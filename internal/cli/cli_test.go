@@ -23,7 +23,7 @@ func TestInvalidSettingsAreOneLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"address", []string{"--addr", "8080"}, `--addr: "8080" is not HOST:PORT`},
+		{"address", []string{"--addr", "8080"}, `--addr: must be HOST:PORT, not "8080"`},
 		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: it must begin with postgres://"},
 		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it must begin with redis://"},
 		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
@@ -38,10 +38,10 @@ func TestInvalidSettingsAreOneLine(t *testing.T) {
 	for _, tt := range tests {
 		_, errs, code := stack.Command(t, tt.args...)
 		if code == 0 || !strings.Contains(errs, tt.want) || strings.Contains(errs, "secret") {
-			t.Errorf("%s: %d, %q; want an error with %q", tt.name, code, errs, tt.want)
+			t.Errorf("%s: got exit %d, %q, want an error with %q", tt.name, code, errs, tt.want)
 		}
 		if lines := strings.Count(strings.TrimSpace(errs), "\n"); lines > 0 {
-			t.Errorf("%s: the error has %d lines more:\n%s", tt.name, lines, errs)
+			t.Errorf("%s: got %d lines, want one:\n%s", tt.name, lines+1, errs)
 		}
 	}
 }
@@ -59,8 +59,7 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 	})
 }
 
-// Every command that opens the database fails with one line that names the pooler and the
-// fix.
+// The error is one line and names the fix.
 func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
 	stack := apptest.Real(t)
 	direct := stack.Config.DatabaseURL

@@ -15,7 +15,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 )
 
-// helpOf returns the help of a command.
 func helpOf(t *testing.T, path ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -41,7 +40,7 @@ func commandPaths() (paths [][]string) {
 	return paths
 }
 
-// shownFlags returns the flags that a help lists, each with the heading above it.
+// shownFlags returns the flags that a help lists, and the heading above each.
 func shownFlags(help string) (names, headings []string) {
 	heading, flag := "", regexp.MustCompile(`^  --([a-z0-9-]+)`)
 	for line := range strings.Lines(help) {
@@ -83,11 +82,11 @@ func TestHelpListsCommandsWithoutSettings(t *testing.T) {
 	}
 	for _, name := range settingNames() {
 		if regexp.MustCompile(`--` + name + `\b`).MatchString(help) {
-			t.Errorf("it shows --%s", name)
+			t.Errorf("the help shows --%s", name)
 		}
 	}
 	if !strings.Contains(help, ": tandian serve --help\n") {
-		t.Error("it does not refer to the settings")
+		t.Error("the help does not refer to the settings")
 	}
 	if t.Failed() {
 		t.Log(help)
@@ -157,7 +156,6 @@ func TestOtherHelpShowsOnlyOwnFlags(t *testing.T) {
 	}
 }
 
-// Help works with invalid settings.
 func TestHelpNeedsNoValidSettings(t *testing.T) {
 	t.Setenv("TANDIAN_CONNS", "many")
 	want := helpOf(t, "redis", "cat")
@@ -182,7 +180,7 @@ func TestSettingsPrecedeOrFollowTheCommand(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := Main(t.Context(), append([]string{"tandian"}, args...), &out, &errs)
-		if code != 2 || errs.String() != "tandian: --redis-prefix: \"A\" is not 1 to 32 lower-case letters, digits or dashes\n" || out.Len() > 0 {
+		if code != 2 || errs.String() != "tandian: --redis-prefix: must be 1 to 32 lower-case letters, digits or dashes, not \"A\"\n" || out.Len() > 0 {
 			t.Errorf("%v: exit %d, %s%s", args, code, &out, &errs)
 		}
 	}

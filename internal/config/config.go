@@ -42,46 +42,46 @@ type Config struct {
 	RedisURL      string   // see redisdb.RedisConfig; "" is the embedded Redis
 	RedisCacheURL string   // caches; "" is RedisURL
 	RedisLockURLs []string // independent masters for the locks of orders; empty is RedisURL
-	RedisPrefix   string   // first part of every key and channel
-	RedisCA       string   // TLS files for all of them, see redisdb.RedisTLS
+	RedisPrefix   string   // first word of every key and channel
+	RedisCA       string   // PEM files of rediss:// connections, see redisdb.RedisTLS
 	RedisCert     string
 	RedisKey      string
 
-	DBMaxConns       int
-	DBMaxIdle        int
+	DBMaxConns       int // 0 is 20, or 8 for SQLite
+	DBMaxIdle        int // 0 is DBMaxConns
 	RedisPoolSize    int
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
 	RedisReadLimit   int    // Redis reads per second by the caches of this process; 0 is no limit
-	LogReader        string // auto reads the log of Postgres where possible; off
-	L1Bytes          int    // memory of the local caches; -1 is a tenth of the process limit, 0 is none
+	LogReader        string // auto reads the Postgres log where possible; off
+	L1Bytes          int    // bytes of the local caches; -1 is a tenth of the memory limit, 0 is none
 
 	CodeSender        string   // console or webhook; "" is console in embedded mode, else none
 	CodeWebhookURL    string   // see webhook.CheckURL
-	CodeWebhookSecret string   // signs these requests
+	CodeWebhookSecret string   // signs requests to CodeWebhookURL
 	CodeCountries     []string // calling codes of phones that get login codes; empty is all
 	CodesPerHour      int      // login codes per hour, over all instances; 0 is no limit
 	CodesPerAddress   int      // login codes per hour and client address; 0 is no limit
 	LoginsPerAddress  int      // login attempts per hour and client address; 0 is no limit
 	WrongCodesPerHour int      // wrong login codes per hour, over all instances; 0 is no limit
 
-	PayWithin            time.Duration // after which an unpaid order is cancelled
-	OrderWait            time.Duration // for which orderVoucher waits for the stored order; 0 returns QUEUED at once
-	OrderListSize        int           // newest orders of a user in Redis
-	OrderListStripes     int           // locks for reading such lists from the database
+	PayWithin            time.Duration // time to pay before an order is cancelled
+	OrderWait            time.Duration // maximum wait of orderVoucher until the order is stored; 0 returns QUEUED at once
+	OrderListSize        int           // newest orders of each user that Redis stores
+	OrderListStripes     int           // maximum number of concurrent reads of these lists from the database, over all instances
 	PaymentWebhookSecret string        // signs the notices of a payment provider; "" accepts none
-	FakePayments         bool          // confirm every payment without money; see FakesPayments
-	Zone                 string        // IANA name of the zone of days; "" is that of the machine
+	FakePayments         bool          // confirm provider payments without money; see FakesPayments
+	Zone                 string        // IANA time zone of calendar days; "" is the machine's
 
 	FeedPushThreshold int // followers from which an author's notes are no longer pushed
 
 	MediaURL       string // store of pictures, see blob.Open; "" is the folder media in DataDir
 	UploadsPerUser int    // pictures per hour and user; 0 is no limit
-	DemoPictures   bool   // whether the first start draws pictures for the demo town
+	DemoPictures   bool   // draw pictures for the demo town at the first start
 
-	DeletedTextRetention time.Duration // of texts of deleted notes and their comments
+	DeletedTextRetention time.Duration // after which texts of deleted notes and their comments are cleared
 
-	NotesPerUser    int // new notes per hour and user; 0 is no limit. Young accounts get a tenth of these six
+	NotesPerUser    int // new notes per hour and user. For this and the next five, 0 is no limit; accounts younger than a day get a tenth
 	CommentsPerUser int // new comments and replies
 	LikesPerUser    int // likes and unlikes
 	FollowsPerUser  int // follows and unfollows
@@ -93,20 +93,20 @@ type Config struct {
 	RateAnonymous   int      // requests per second and client address; burst 2×; 0 is no limit
 	RateUser        int      // requests per second and user; burst 2×; 0 is no limit
 	AbsentReads     int      // reads of unknown ids per minute and user or client address; 0 is no limit
-	ConnsPerAddress int      // sockets and event streams per client address, a tenth of its connections; 0 is no limit
+	ConnsPerAddress int      // sockets and event streams per client address, and ten times as many connections; 0 is no limit
 	ConnsPerUser    int      // sockets and event streams per user; 0 is no limit
 	Conns           int      // total connections; 0 is no limit
-	Limits          []string // NAME=VALUE of other limits, see Limits.Set
+	Limits          []string // NAME=VALUE of other limits, see gqlserver.Limits.Set
 
-	Run           []string      // parts of this process: api, workers
+	Run           []string      // parts that this process runs: api, workers
 	Without       []string      // disabled optimizations, see Features
-	Introspection bool          // whether clients may read the schema
-	StartTimeout  time.Duration // for the stores at the start
-	StopTimeout   time.Duration // for running requests at the stop
+	Introspection bool          // let clients read the schema
+	StartTimeout  time.Duration // maximum wait for the stores at the start
+	StopTimeout   time.Duration // maximum wait for running requests at the stop
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
-	LogSample     int           // one in LogSample fast successful requests of a busy second is logged; 1 is all
-	LogSlow       time.Duration // from which requests are always logged
+	LogSample     int           // of the fast successful requests of a second after the first 10, one in LogSample is logged; 1 is all
+	LogSlow       time.Duration // requests of this duration or more are always logged
 }
 
 // Features returns the optimizations that Config.Without can disable: the cache of shops,
@@ -131,7 +131,7 @@ func Default() Config {
 }
 
 // LiftContentLimits removes the hourly limits on content. Load generators need it, because
-// they write much as a few users.
+// they write a lot as few users.
 func (c *Config) LiftContentLimits() {
 	c.NotesPerUser, c.CommentsPerUser, c.LikesPerUser = 0, 0, 0
 	c.FollowsPerUser, c.ShopsPerUser, c.VouchersPerUser = 0, 0, 0
@@ -146,11 +146,11 @@ func (c *Config) Check() error {
 		bad = append(bad, fmt.Errorf("--%s: "+format, append([]any{name}, args...)...))
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		refuse("addr", "%q is not HOST:PORT", c.Addr)
+		refuse("addr", "must be HOST:PORT, not %q", c.Addr)
 	}
 	if c.MetricsAddr != "" {
 		if _, _, err := net.SplitHostPort(c.MetricsAddr); err != nil {
-			refuse("metrics-addr", "%q is not HOST:PORT", c.MetricsAddr)
+			refuse("metrics-addr", "must be HOST:PORT, not %q", c.MetricsAddr)
 		}
 	}
 	if c.DatabaseURL != "" {
@@ -172,37 +172,37 @@ func (c *Config) Check() error {
 	c.checkLockURLs(refuse)
 	c.checkRedisTLS(refuse)
 	if !prefix.MatchString(c.RedisPrefix) {
-		refuse("redis-prefix", "%q is not 1 to 32 lower-case letters, digits or dashes", c.RedisPrefix)
+		refuse("redis-prefix", "must be 1 to 32 lower-case letters, digits or dashes, not %q", c.RedisPrefix)
 	}
 	for name, n := range map[string]int{"db-max-conns": c.DBMaxConns, "db-max-idle": c.DBMaxIdle, "redis-min-idle": c.RedisMinIdle} {
 		if n < 0 || n > 10_000 {
-			refuse(name, "%d is not 0 to 10000", n)
+			refuse(name, "must be 0 to 10000, not %d", n)
 		}
 	}
 	if c.DatabaseURL != "" && c.DBMaxConns > 0 && c.DBMaxConns < minDBConns {
 		refuse("db-max-conns", "PostgreSQL needs at least %d: the locks of the process, the log reader and a job use one each", minDBConns)
 	}
 	if c.RedisPoolSize < 1 || c.RedisPoolSize > 10_000 {
-		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)
+		refuse("redis-pool-size", "must be 1 to 10000, not %d", c.RedisPoolSize)
 	}
 	for name, d := range map[string]time.Duration{
 		"redis-pool-timeout": c.RedisPoolTimeout, "start-timeout": c.StartTimeout, "stop-timeout": c.StopTimeout, "log-slow": c.LogSlow,
 	} {
 		if d <= 0 || d > time.Hour {
-			refuse(name, "%v is not above 0 and up to an hour", d)
+			refuse(name, "must be above 0 and at most an hour, not %v", d)
 		}
 	}
 	if c.RedisReadLimit < 0 || c.RedisReadLimit > 100_000_000 {
-		refuse("redis-read-limit", "%d is not 0 to 100000000", c.RedisReadLimit)
+		refuse("redis-read-limit", "must be 0 to 100000000, not %d", c.RedisReadLimit)
 	}
 	if c.LogReader != "auto" && c.LogReader != "off" {
-		refuse("log-reader", "%q is not auto or off", c.LogReader)
+		refuse("log-reader", "unknown mode %q (want one of [auto off])", c.LogReader)
 	}
 	if c.L1Bytes < -1 || c.L1Bytes > 1<<40 {
-		refuse("l1-bytes", "%d is not -1 to 1099511627776", c.L1Bytes)
+		refuse("l1-bytes", "must be -1 to 1099511627776, not %d", c.L1Bytes)
 	}
 	if c.DeletedTextRetention < time.Hour || c.DeletedTextRetention > 10*365*24*time.Hour {
-		refuse("deleted-text-retention", "%v is not 1 to 87600 hours", c.DeletedTextRetention)
+		refuse("deleted-text-retention", "must be 1 to 87600 hours, not %v", c.DeletedTextRetention)
 	}
 	c.checkCodes(refuse)
 	c.checkOrders(refuse)
@@ -217,7 +217,7 @@ func (c *Config) Check() error {
 		"follows-per-user": c.FollowsPerUser, "shops-per-user": c.ShopsPerUser, "vouchers-per-user": c.VouchersPerUser,
 	} {
 		if n < 0 || n > 1_000_000 {
-			refuse(name, "%d is not 0 to 1000000", n)
+			refuse(name, "must be 0 to 1000000, not %d", n)
 		}
 	}
 	if _, err := clientaddr.ParseProxies(c.TrustedProxies); err != nil {
@@ -235,18 +235,17 @@ func (c *Config) Check() error {
 		}
 	}
 	if c.LogFormat != "auto" && c.LogFormat != "json" && c.LogFormat != "text" {
-		refuse("log-format", "%q is not auto, json or text", c.LogFormat)
+		refuse("log-format", "unknown format %q (want one of [auto json text])", c.LogFormat)
 	}
 	if _, err := c.Level(); err != nil {
-		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
+		refuse("log-level", "unknown level %q (want one of [debug info warn error])", c.LogLevel)
 	}
 	if c.LogSample < 1 || c.LogSample > 1_000_000 {
-		refuse("log-sample", "%d is not 1 to 1000000", c.LogSample)
+		refuse("log-sample", "must be 1 to 1000000, not %d", c.LogSample)
 	}
 	return errors.Join(bad...)
 }
 
-// checkLockURLs checks the Redis nodes of locks.
 func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 	const name = "redis-lock-urls"
 	if len(c.RedisLockURLs) == 0 {
@@ -272,13 +271,12 @@ func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// minDBConns is the sum of three connections for locks and one for requests.
+// minDBConns leaves one connection for requests: locks hold up to three.
 const minDBConns = 4
 
 // maxLockNodes bounds the lock nodes: each lock waits for a majority.
 const maxLockNodes = 7
 
-// checkRedisTLS checks the files of TLS to Redis.
 func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
 	used := redisdb.IsTLS(c.RedisURL) || redisdb.IsTLS(c.RedisCacheURL) || slices.ContainsFunc(c.RedisLockURLs, redisdb.IsTLS)
 	for _, f := range []struct{ name, file string }{{"redis-ca", c.RedisCA}, {"redis-cert", c.RedisCert}, {"redis-key", c.RedisKey}} {
@@ -307,14 +305,13 @@ func (c *Config) RedisTLS() redisdb.RedisTLS {
 	return redisdb.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
 }
 
-// checkServer checks the origins and the limits of clients.
 func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 	for name, n := range map[string]int{
 		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser, "absent-reads": c.AbsentReads,
 		"conns-per-address": c.ConnsPerAddress, "conns-per-user": c.ConnsPerUser, "conns": c.Conns,
 	} {
 		if n < 0 || n > 1_000_000 {
-			refuse(name, "%d is not 0 to 1000000", n)
+			refuse(name, "must be 0 to 1000000, not %d", n)
 		}
 	}
 	for _, origin := range c.CORSOrigins {
@@ -327,7 +324,7 @@ func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// ServerLimits returns the limits of the GraphQL server.
+// ServerLimits returns the limits of the GraphQL server, or an error if Limits is invalid.
 func (c *Config) ServerLimits() (gqlserver.Limits, error) {
 	orNone := func(n int) int { return cmp.Or(n, -1) }
 	l := gqlserver.Limits{
@@ -345,7 +342,6 @@ func (c *Config) ServerLimits() (gqlserver.Limits, error) {
 	return l, l.Check()
 }
 
-// checkCodes checks the settings of login codes.
 func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 	if _, err := c.CallingCodes(); err != nil {
 		refuse("code-countries", "%v", err)
@@ -375,7 +371,7 @@ func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// CallingCodes returns CodeCountries without plus signs.
+// CallingCodes returns CodeCountries without plus signs and empty items. An unknown code is an error.
 func (c *Config) CallingCodes() ([]string, error) {
 	var codes []string
 	for _, text := range c.CodeCountries {
@@ -391,22 +387,21 @@ func (c *Config) CallingCodes() ([]string, error) {
 	return codes, nil
 }
 
-// checkOrders checks the settings of orders.
 func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
 	if c.PayWithin < time.Second || c.PayWithin > 30*24*time.Hour {
-		refuse("pay-within", "%v is not a second to 720 hours", c.PayWithin)
+		refuse("pay-within", "must be a second to 720 hours, not %v", c.PayWithin)
 	}
 	if c.OrderWait < 0 || c.OrderWait > 10*time.Second {
-		refuse("order-wait", "%v is not 0 to 10 s", c.OrderWait)
+		refuse("order-wait", "must be 0 to 10 s, not %v", c.OrderWait)
 	}
 	if c.OrderListSize < 1 || c.OrderListSize > 200 {
-		refuse("order-list-size", "%d is not 1 to 200", c.OrderListSize)
+		refuse("order-list-size", "must be 1 to 200, not %d", c.OrderListSize)
 	}
 	if c.OrderListStripes < 1 || c.OrderListStripes > 4096 {
-		refuse("order-list-stripes", "%d is not 1 to 4096", c.OrderListStripes)
+		refuse("order-list-stripes", "must be 1 to 4096, not %d", c.OrderListStripes)
 	}
 	if c.FeedPushThreshold < 1 || c.FeedPushThreshold > 100_000_000 {
-		refuse("feed-push-threshold", "%d is not 1 to 100000000", c.FeedPushThreshold)
+		refuse("feed-push-threshold", "must be 1 to 100000000, not %d", c.FeedPushThreshold)
 	}
 	if c.PaymentWebhookSecret != "" {
 		if err := webhook.CheckSecret(c.PaymentWebhookSecret); err != nil {
@@ -421,7 +416,7 @@ func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// Location returns the time zone of days.
+// Location returns the time zone of calendar days.
 func (c *Config) Location() (*time.Location, error) {
 	if c.Zone == "" {
 		return time.Local, nil
@@ -460,8 +455,8 @@ func (c *Config) Runs(part string) bool {
 }
 
 // LocalBytes returns the memory budget of the local caches: L1Bytes, or a tenth of the
-// process limit if it is -1. The limit is GOMEMLIMIT, else that of the control group,
-// else half of the machine. It returns 0 if no limit is known.
+// process limit if it is -1. The limit is GOMEMLIMIT, else that of the control group, else
+// half of the machine's memory. It returns 0 if none of them is known.
 func (c *Config) LocalBytes() int64 {
 	if c.L1Bytes >= 0 {
 		return int64(c.L1Bytes)

@@ -202,7 +202,7 @@ func TestFlagsOverrideTheEnvironment(t *testing.T) {
 	for flag, variable := range variables(&c) {
 		v, ok := values[flag]
 		if !ok {
-			t.Errorf("this test does not know --%s", flag)
+			t.Errorf("no values for --%s", flag)
 		}
 		env[variable] = v.env
 		flags = append(flags, "--"+flag+"="+v.flag)
@@ -314,9 +314,9 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		set  func(*config.Config)
 		want string // prefix of the line
 	}{
-		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
-		{"metrics without a port", func(c *config.Config) { c.MetricsAddr = "9090" }, `--metrics-addr: "9090" is not HOST:PORT`},
-		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
+		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: must be HOST:PORT, not "8080"`},
+		{"metrics without a port", func(c *config.Config) { c.MetricsAddr = "9090" }, `--metrics-addr: must be HOST:PORT, not "9090"`},
+		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: must be HOST:PORT, not "a\nb"`},
 		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
 		{"several hosts without a primary", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
 		{"several hosts with ports each", func(c *config.Config) {
@@ -344,31 +344,31 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		}, "--redis-key: requires --redis-cert"},
 		{"a certificate that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCert, c.RedisKey = "rediss://host", "none", "none" }, "--redis-cert: read the client certificate: open none: "},
 		{"caches apart from an embedded Redis", func(c *config.Config) { c.RedisCacheURL = "redis://ann:hunter2@host" }, "--redis-cache-url: requires --redis-url"},
-		{"no prefix", func(c *config.Config) { c.RedisPrefix = "" }, `--redis-prefix: "" is not`},
-		{"a prefix with a hash tag", func(c *config.Config) { c.RedisPrefix = "a{b}" }, `--redis-prefix: "a{b}" is not`},
-		{"a prefix with a colon", func(c *config.Config) { c.RedisPrefix = "a:b" }, `--redis-prefix: "a:b" is not`},
-		{"a prefix with a line end", func(c *config.Config) { c.RedisPrefix = "td\n" }, `--redis-prefix: "td\n" is not`},
+		{"no prefix", func(c *config.Config) { c.RedisPrefix = "" }, `--redis-prefix: must be 1 to 32 lower-case letters, digits or dashes, not ""`},
+		{"a prefix with a hash tag", func(c *config.Config) { c.RedisPrefix = "a{b}" }, `--redis-prefix: must be 1 to 32 lower-case letters, digits or dashes, not "a{b}"`},
+		{"a prefix with a colon", func(c *config.Config) { c.RedisPrefix = "a:b" }, `--redis-prefix: must be 1 to 32 lower-case letters, digits or dashes, not "a:b"`},
+		{"a prefix with a line end", func(c *config.Config) { c.RedisPrefix = "td\n" }, `--redis-prefix: must be 1 to 32 lower-case letters, digits or dashes, not "td\n"`},
 		{"a prefix of 33 letters", func(c *config.Config) { c.RedisPrefix = strings.Repeat("a", 33) }, "--redis-prefix: "},
-		{"negative connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: -1 is not 0 to 10000"},
+		{"negative connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: must be 0 to 10000, not -1"},
 		{"too few connections for locks", func(c *config.Config) { c.DatabaseURL, c.DBMaxConns = "postgres://h/d", 3 }, "--db-max-conns: PostgreSQL needs at least 4"},
-		{"too many connections", func(c *config.Config) { c.DBMaxConns = 10_001 }, "--db-max-conns: 10001 is not 0 to 10000"},
-		{"negative idle connections", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: -1 is not 0 to 10000"},
-		{"no connection to Redis", func(c *config.Config) { c.RedisPoolSize = 0 }, "--redis-pool-size: 0 is not 1 to 10000"},
-		{"negative idle Redis connections", func(c *config.Config) { c.RedisMinIdle = -1 }, "--redis-min-idle: -1 is not 0 to 10000"},
-		{"no time for a connection", func(c *config.Config) { c.RedisPoolTimeout = 0 }, "--redis-pool-timeout: 0s is not above 0"},
-		{"no time to start", func(c *config.Config) { c.StartTimeout = -time.Second }, "--start-timeout: -1s is not above 0"},
-		{"more than an hour to stop", func(c *config.Config) { c.StopTimeout = time.Hour + 1 }, "--stop-timeout: 1h0m0.000000001s is not above 0"},
+		{"too many connections", func(c *config.Config) { c.DBMaxConns = 10_001 }, "--db-max-conns: must be 0 to 10000, not 10001"},
+		{"negative idle connections", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: must be 0 to 10000, not -1"},
+		{"no connection to Redis", func(c *config.Config) { c.RedisPoolSize = 0 }, "--redis-pool-size: must be 1 to 10000, not 0"},
+		{"negative idle Redis connections", func(c *config.Config) { c.RedisMinIdle = -1 }, "--redis-min-idle: must be 0 to 10000, not -1"},
+		{"no time for a connection", func(c *config.Config) { c.RedisPoolTimeout = 0 }, "--redis-pool-timeout: must be above 0 and at most an hour, not 0s"},
+		{"no time to start", func(c *config.Config) { c.StartTimeout = -time.Second }, "--start-timeout: must be above 0 and at most an hour, not -1s"},
+		{"more than an hour to stop", func(c *config.Config) { c.StopTimeout = time.Hour + 1 }, "--stop-timeout: must be above 0 and at most an hour, not 1h0m0.000000001s"},
 		{"another sender of codes", hook(func(c *config.Config) { c.CodeSender = "pigeon" }), `--code-sender: unknown sender "pigeon" (want one of [console webhook])`},
 		{"a webhook without a URL", hook(func(c *config.Config) { c.CodeWebhookURL = "" }), "--code-webhook-url: required by --code-sender webhook"},
 		{"a webhook without a secret", hook(func(c *config.Config) { c.CodeWebhookSecret = "" }), "--code-webhook-secret: required by --code-sender webhook"},
 		{"a webhook by http", hook(func(c *config.Config) { c.CodeWebhookURL = "http://host/?key=hunter2" }), "--code-webhook-url: the URL must begin with https://"},
 		{"a webhook with a password", hook(func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }), "--code-webhook-url: the URL must not contain a user"},
 		{"a webhook that cannot be read", hook(func(c *config.Config) { c.CodeWebhookURL = "https://host:hunter2/" }), "--code-webhook-url: the URL is invalid"},
-		{"no time to pay", func(c *config.Config) { c.PayWithin = 0 }, "--pay-within: 0s is not a second to 720 hours"},
-		{"an endless wait for an order", func(c *config.Config) { c.OrderWait = time.Minute }, "--order-wait: 1m0s is not 0 to 10 s"},
-		{"a threshold that pushes nothing", func(c *config.Config) { c.FeedPushThreshold = 0 }, "--feed-push-threshold: 0 is not 1 to 100000000"},
-		{"a list of orders that is too long", func(c *config.Config) { c.OrderListSize = 201 }, "--order-list-size: 201 is not 1 to 200"},
-		{"no stripe", func(c *config.Config) { c.OrderListStripes = 0 }, "--order-list-stripes: 0 is not 1 to 4096"},
+		{"no time to pay", func(c *config.Config) { c.PayWithin = 0 }, "--pay-within: must be a second to 720 hours, not 0s"},
+		{"an endless wait for an order", func(c *config.Config) { c.OrderWait = time.Minute }, "--order-wait: must be 0 to 10 s, not 1m0s"},
+		{"a threshold that pushes nothing", func(c *config.Config) { c.FeedPushThreshold = 0 }, "--feed-push-threshold: must be 1 to 100000000, not 0"},
+		{"a list of orders that is too long", func(c *config.Config) { c.OrderListSize = 201 }, "--order-list-size: must be 1 to 200, not 201"},
+		{"no stripe", func(c *config.Config) { c.OrderListStripes = 0 }, "--order-list-stripes: must be 1 to 4096, not 0"},
 		{"a short secret of payments", func(c *config.Config) { c.PaymentWebhookSecret = "hunter2" }, "--payment-webhook-secret: the secret must have at least 16 bytes"},
 		{"real and fake payments", func(c *config.Config) { c.PaymentWebhookSecret, c.FakePayments = "0123456789abcdef", true }, "--fake-payments: excludes --payment-webhook-secret"},
 		{"unknown zone", func(c *config.Config) { c.Zone = "Mars/Base" }, `--zone: unknown time zone "Mars/Base"`},
@@ -377,36 +377,36 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		{"an unused secret", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: requires --code-sender webhook"},
 		{"a country by name", func(c *config.Config) { c.CodeCountries = []string{"86", "CN"} }, `--code-countries: unknown calling code "CN" (want one such as 86)`},
 		{"a country that does not exist", func(c *config.Config) { c.CodeCountries = []string{"+999"} }, `--code-countries: unknown calling code "+999" (want one such as 86)`},
-		{"negative total codes", func(c *config.Config) { c.CodesPerHour = -1 }, "--codes-per-hour: -1 is not 0 to 1000000"},
-		{"negative codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
-		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: 1000001 is not 0 to 1000000"},
-		{"negative logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
-		{"negative wrong codes", func(c *config.Config) { c.WrongCodesPerHour = -1 }, "--wrong-codes-per-hour: -1 is not 0 to 1000000"},
-		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: 1000001 is not 0 to 1000000"},
-		{"negative notes", func(c *config.Config) { c.NotesPerUser = -1 }, "--notes-per-user: -1 is not 0 to 1000000"},
-		{"too many vouchers", func(c *config.Config) { c.VouchersPerUser = 1_000_001 }, "--vouchers-per-user: 1000001 is not 0 to 1000000"},
-		{"no retention of texts", func(c *config.Config) { c.DeletedTextRetention = 0 }, "--deleted-text-retention: 0s is not 1 to 87600 hours"},
+		{"negative total codes", func(c *config.Config) { c.CodesPerHour = -1 }, "--codes-per-hour: must be 0 to 1000000, not -1"},
+		{"negative codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: must be 0 to 1000000, not -1"},
+		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: must be 0 to 1000000, not 1000001"},
+		{"negative logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: must be 0 to 1000000, not -1"},
+		{"negative wrong codes", func(c *config.Config) { c.WrongCodesPerHour = -1 }, "--wrong-codes-per-hour: must be 0 to 1000000, not -1"},
+		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: must be 0 to 1000000, not 1000001"},
+		{"negative notes", func(c *config.Config) { c.NotesPerUser = -1 }, "--notes-per-user: must be 0 to 1000000, not -1"},
+		{"too many vouchers", func(c *config.Config) { c.VouchersPerUser = 1_000_001 }, "--vouchers-per-user: must be 0 to 1000000, not 1000001"},
+		{"no retention of texts", func(c *config.Config) { c.DeletedTextRetention = 0 }, "--deleted-text-retention: must be 1 to 87600 hours, not 0s"},
 		{"a proxy by name", func(c *config.Config) { c.TrustedProxies = []string{"10.0.0.0/8", "proxy\n"} }, `--trusted-proxies: "proxy\n": neither a network`},
 		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
 		{"every origin", func(c *config.Config) { c.CORSOrigins = []string{"*"} }, `--cors-origins: origin "*" is not like`},
 		{"an origin with a path", func(c *config.Config) { c.CORSOrigins = []string{"https://a.example/"} }, `--cors-origins: origin "https://a.example/" is not like`},
-		{"negative rate", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: -1 is not 0 to 1000000"},
-		{"negative rate of users", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: -1 is not 0 to 1000000"},
-		{"negative absent reads", func(c *config.Config) { c.AbsentReads = -1 }, "--absent-reads: -1 is not 0 to 1000000"},
-		{"negative connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: -1 is not 0 to 1000000"},
-		{"negative connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: -1 is not 0 to 1000000"},
-		{"negative total connections", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
+		{"negative rate", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: must be 0 to 1000000, not -1"},
+		{"negative rate of users", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: must be 0 to 1000000, not -1"},
+		{"negative absent reads", func(c *config.Config) { c.AbsentReads = -1 }, "--absent-reads: must be 0 to 1000000, not -1"},
+		{"negative connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: must be 0 to 1000000, not -1"},
+		{"negative connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: must be 0 to 1000000, not -1"},
+		{"negative total connections", func(c *config.Config) { c.Conns = -1 }, "--conns: must be 0 to 1000000, not -1"},
 		{"unknown limit", func(c *config.Config) { c.Limits = []string{"width=3"} }, `--limit: there is no limit "width"; there are body, `},
 		{"a limit of nothing", func(c *config.Config) { c.Limits = []string{"depth"} }, `--limit: limit depth: "" is no number above 0`},
 		{"a body that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"body=5MB"} }, "--limit: limit memory: a caller's quarter of 67108864 bytes is less than the longest body takes, 20971520"},
 		{"an answer that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"memory=32MB"} }, "--limit: limit memory: a caller's quarter of 33554432 bytes is less than the longest answer takes, 10485760"},
 		{"unknown part", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: unknown part "cook" (want one of [api workers])`},
-		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
-		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
-		{"no sample", func(c *config.Config) { c.LogSample = 0 }, "--log-sample: 0 is not 1 to 1000000"},
-		{"too small a sample", func(c *config.Config) { c.LogSample = 1_000_001 }, "--log-sample: 1000001 is not 1 to 1000000"},
-		{"every request is slow", func(c *config.Config) { c.LogSlow = 0 }, "--log-slow: 0s is not above 0"},
-		{"no request is slow", func(c *config.Config) { c.LogSlow = time.Hour + 1 }, "--log-slow: 1h0m0.000000001s is not above 0"},
+		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: unknown format "xml" (want one of [auto json text])`},
+		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: unknown level "loud" (want one of [debug info warn error])`},
+		{"no sample", func(c *config.Config) { c.LogSample = 0 }, "--log-sample: must be 1 to 1000000, not 0"},
+		{"too small a sample", func(c *config.Config) { c.LogSample = 1_000_001 }, "--log-sample: must be 1 to 1000000, not 1000001"},
+		{"every request is slow", func(c *config.Config) { c.LogSlow = 0 }, "--log-slow: must be above 0 and at most an hour, not 0s"},
+		{"no request is slow", func(c *config.Config) { c.LogSlow = time.Hour + 1 }, "--log-slow: must be above 0 and at most an hour, not 1h0m0.000000001s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestAllInvalidValuesAreNamed(t *testing.T) {
 	c.Addr, c.RedisPrefix, c.LogLevel = "", "", ""
 	err := c.Check()
 	if err == nil {
-		t.Fatal("they are fine")
+		t.Fatal("got no error")
 	}
 	var flags []string
 	for line := range strings.Lines(err.Error()) {

@@ -35,7 +35,7 @@ func Variable(setting string) string {
 	return "TANDIAN_" + variable
 }
 
-// settings adds flags to a named group of the help.
+// settings adds flags to a group of the help.
 type settings struct {
 	*pflag.FlagSet
 	group string
@@ -70,8 +70,8 @@ func (s *settings) annotate(name string) {
 	cmdline.Annotate(s.Lookup(name), s.group, Variable(name))
 }
 
-// list is a flag of words separated by commas. The first value replaces the default, and
-// further ones are appended.
+// list is a flag of words separated by commas. The first use replaces the default, and
+// later ones append.
 type list struct {
 	to  *[]string
 	set bool
@@ -79,10 +79,8 @@ type list struct {
 
 func (l *list) String() string { return strings.Join(*l.to, ",") }
 
-// Type returns the kind of the flag.
 func (l *list) Type() string { return "list" }
 
-// Set appends words.
 func (l *list) Set(words string) error {
 	if !l.set {
 		*l.to, l.set = nil, true
@@ -107,7 +105,7 @@ func (c *Config) storeFlags(s *settings) {
 	s.number(&c.RedisPoolSize, "redis-pool-size", "open at most `NUMBER` Redis connections for each node and role")
 	s.number(&c.RedisMinIdle, "redis-min-idle", "keep at least `NUMBER` idle Redis connections for each node and role")
 	s.duration(&c.RedisPoolTimeout, "redis-pool-timeout", "wait at most `DURATION` for a free Redis connection")
-	s.number(&c.RedisReadLimit, "redis-read-limit", "read Redis at most `NUMBER` times a second for caches; above that, optional fields are UNAVAILABLE; 0 is no limit")
+	s.number(&c.RedisReadLimit, "redis-read-limit", "let caches read Redis at most `NUMBER` times a second; above that, optional fields are UNAVAILABLE; 0 is no limit")
 	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches of this process; -1 is a tenth of the memory limit, or of half the machine; 0 is none")
 	s.text(&c.LogReader, "log-reader", "read changes by other programs from the PostgreSQL log: `MODE` auto (if its settings and the role allow it) or off")
 }
@@ -115,7 +113,7 @@ func (c *Config) storeFlags(s *settings) {
 func (c *Config) listenFlags(s *settings) {
 	s.group = "Listening and clients"
 	s.text(&c.Addr, "addr", "listen at `HOST:PORT`; :8080 is every interface")
-	s.text(&c.MetricsAddr, "metrics-addr", "serve /metrics at `HOST:PORT` only, with the probes; --addr if empty")
+	s.text(&c.MetricsAddr, "metrics-addr", "serve /metrics at `HOST:PORT` only, and the probes too; --addr if empty")
 	s.list(&c.TrustedProxies, "trusted-proxies", "accept X-Forwarded-For from `PROXIES`: networks or addresses, separated by commas")
 	s.list(&c.CORSOrigins, "cors-origins", "let pages of other `ORIGINS` use the API, such as https://app.example.com")
 	s.toggle(&c.Introspection, "introspection", "let clients read the schema; the playground needs it")
@@ -125,7 +123,7 @@ func (c *Config) loginFlags(s *settings) {
 	s.group = "Login"
 	s.text(&c.CodeSender, "code-sender", "deliver login codes by `SENDER`: console (this terminal) or webhook; if empty, console if both stores are embedded, else none")
 	s.text(&c.CodeWebhookURL, "code-webhook-url", "post login codes to `URL` (https://…; http:// for this machine only)")
-	s.text(&c.CodeWebhookSecret, "code-webhook-secret", "sign these requests with `SECRET`, at least 16 bytes; prefer the environment variable: other users of the machine can read flags")
+	s.text(&c.CodeWebhookSecret, "code-webhook-secret", "sign requests to --code-webhook-url with `SECRET`, at least 16 bytes; prefer the environment variable: other users of the machine can read flags")
 	s.list(&c.CodeCountries, "code-countries", "send login codes only to phones with these calling `CODES`, such as 86,44; all if empty")
 	s.number(&c.CodesPerHour, "codes-per-hour", "send at most `NUMBER` login codes an hour, over all instances; 0 is no limit")
 	s.number(&c.CodesPerAddress, "codes-per-address", "send at most `NUMBER` login codes an hour for each client address; 0 is no limit")
@@ -135,8 +133,8 @@ func (c *Config) loginFlags(s *settings) {
 
 func (c *Config) orderFlags(s *settings) {
 	s.group = "Orders and payment"
-	s.duration(&c.PayWithin, "pay-within", "cancel orders that are unpaid after `DURATION`")
-	s.duration(&c.OrderWait, "order-wait", "let orderVoucher wait `DURATION` for its order to be stored; then, or at once if 0, it returns QUEUED")
+	s.duration(&c.PayWithin, "pay-within", "cancel orders that are not paid within `DURATION`")
+	s.duration(&c.OrderWait, "order-wait", "let orderVoucher wait at most `DURATION` until the order is stored; then it returns QUEUED; 0 does not wait")
 	s.number(&c.OrderListSize, "order-list-size", "store the newest `NUMBER` orders of each user in Redis")
 	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` order lists from the database at a time, over all instances")
 	s.text(&c.PaymentWebhookSecret, "payment-webhook-secret", "accept payment notices at /webhooks/payment that are signed with `SECRET`, at least 16 bytes; if empty, the path is 404; prefer the environment variable")
