@@ -15,7 +15,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
-// accountsCommands returns the commands for accounts.
 func (c *commands) accountsCommands() *cobra.Command {
 	rewrite := false
 	check := &cobra.Command{
@@ -24,15 +23,15 @@ func (c *commands) accountsCommands() *cobra.Command {
 			"phone, 1 if one does not, and 2 for a wrong call.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.checkPhones(cmd.Context(), rewrite) },
 	}
-	check.Flags().BoolVar(&rewrite, "rewrite", false, "normalize phones of one account; only after the last server of an earlier version has stopped")
+	check.Flags().BoolVar(&rewrite, "rewrite", false, "normalize phones that only one account has; first stop all servers of earlier versions")
 	return cmdline.Group("accounts COMMAND", "check accounts", check)
 }
 
 var errPhonesLeft = errors.New("some accounts share a phone or have one that is not normalized")
 
 func (c *commands) checkPhones(ctx context.Context, rewrite bool) error {
-	return c.withComponents(ctx, func(h *app.Components) error {
-		checked, found, err := h.Accounts.CheckPhones(ctx, rewrite)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		checked, found, err := components.Accounts.CheckPhones(ctx, rewrite)
 		if err != nil {
 			return err
 		}

@@ -27,8 +27,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
-// Prepare configures the process: the memory limit, and the log of the Redis client. Main
-// programs call it first.
+// Prepare sets the memory limit of the process and silences the log of the Redis client.
+// Main programs call it before anything else.
 func Prepare() {
 	cobra.MousetrapHelpText = "" // on Windows, a double click starts the server
 	redisdb.SilenceRedisLog()
@@ -36,8 +36,8 @@ func Prepare() {
 }
 
 // Main runs the command that args name and returns the exit code of the process: 0, 1 if
-// the command failed, 2 if the call was wrong. Results go to stdout, logs and errors to
-// stderr.
+// the command failed, 2 if the arguments or settings were wrong. Results go to stdout,
+// logs and errors to stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
 	root := c.root() //nolint:contextcheck // cobra passes the context to the commands
@@ -47,14 +47,15 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "tandian:", err)
-	// Without a log, the settings are unchecked: the call was wrong.
+	// Without a log, no settings were accepted.
 	if _, usage := errors.AsType[cmdline.UsageError](err); usage || c.log == nil {
 		return 2
 	}
 	return 1
 }
 
-// commands holds the settings, the log and the output of all commands.
+// commands holds what all commands share. log is nil until
+// checkSettings has accepted the settings.
 type commands struct {
 	cfg            config.Config
 	log            *slog.Logger
@@ -79,7 +80,7 @@ func (c *commands) root() *cobra.Command {
 		Long: "A setting is a flag or an environment variable; the flag takes precedence. All commands accept\n" +
 			"them. Ctrl-C lets running requests finish.",
 	}
-	migrate := &cobra.Command{Use: "migrate [COMMAND]", Short: "apply the migrations of the database; servers do so when they start", RunE: c.migrate}
+	migrate := &cobra.Command{Use: "migrate [COMMAND]", Short: "apply the database migrations; servers do so at the start", RunE: c.migrate}
 	migrate.AddCommand(&cobra.Command{Use: "status", Short: "list the migrations and when they were applied", RunE: c.migrateStatus})
 	root.AddCommand(
 		serve, migrate,
@@ -92,7 +93,7 @@ func (c *commands) root() *cobra.Command {
 	return root
 }
 
-// checkSettings reads the environment, checks all settings and opens the log.
+// checkSettings reads the environment, checks all settings and then opens the log.
 func (c *commands) checkSettings(cmd *cobra.Command, _ []string) error {
 	if err := cmdline.ReadEnvironment(cmd.Flags()); err != nil {
 		return err
@@ -117,8 +118,8 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 }
 
 func (c *commands) migrate(cmd *cobra.Command, _ []string) error {
-	return c.withComponents(cmd.Context(), func(h *app.Components) error {
-		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
+	return c.withComponents(cmd.Context(), func(components *app.Components) error {
+		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", components.DB.Name)
 		return err
 	})
 }
@@ -154,8 +155,8 @@ func (c *commands) migrateStatus(cmd *cobra.Command, _ []string) error {
 	return table.Flush()
 }
 
-// await waits for a real database. It leaves the embedded one alone: opening it would
-// create its file.
+// await waits for Postgres. It does nothing for SQLite, because a connection would create
+// the file.
 func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 	if c.cfg.DatabaseURL == "" {
 		return nil
@@ -167,19 +168,19 @@ func (c *commands) seedCommand() *cobra.Command {
 	var plan seeder.Plan
 	cmd := &cobra.Command{
 		Use: "seed", Short: "fill the stores with synthetic shops, users, follows and notes",
-		Long: "The same --seed makes the same data. Larger numbers add to it.",
+		Long: "The same --seed generates the same data. Later runs with larger numbers add to it.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.seed(cmd.Context(), plan) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&plan.Users, "users", 0, "create `NUMBER` users: an ADMIN, a MERCHANT that owns the new shops, and CUSTOMERs")
 	f.IntVar(&plan.Shops, "shops", 1000, "create `NUMBER` shops")
-	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes of the last 60 days by the users about the shops, with likes")
-	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 for each")
+	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes of the last 60 days, written by the users about the shops, with likes")
+	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 by each")
 	f.IntVar(&plan.CheckIns, "check-ins", 0, "let `NUMBER` users check in on some of the last 30 days")
-	f.IntVar(&plan.Visits, "visits", 0, "create `NUMBER` visits of the last 30 days to the site and its shops, also of anonymous clients")
+	f.IntVar(&plan.Visits, "visits", 0, "create `NUMBER` visits to the site and its shops in the last 30 days, some by anonymous clients")
 	f.BoolVar(&plan.Pictures, "pictures", true, "draw pictures for shops, their types, users and notes")
-	f.StringVar(&plan.Tokens, "tokens", "", "write a new session of each user to `FILE`: USER_ID, ROLE and SESSION_TOKEN between tabs")
-	f.Uint64Var(&plan.Seed, "seed", 1, "make the data that belongs to `NUMBER`")
+	f.StringVar(&plan.Tokens, "tokens", "", "log in every user and write lines of USER_ID, ROLE and SESSION_TOKEN, separated by tabs, to `FILE`")
+	f.Uint64Var(&plan.Seed, "seed", 1, "generate the data from the random seed `NUMBER`")
 	return cmd
 }
 
@@ -187,9 +188,9 @@ func (c *commands) seed(ctx context.Context, plan seeder.Plan) error {
 	if err := plan.Check(); err != nil {
 		return cmdline.UsageError{Err: err}
 	}
-	return c.withComponents(ctx, func(h *app.Components) error {
-		plan.Today = civil.DateOf(time.Now().In(h.Zone()))
-		return seeder.Seed(ctx, h.SeedServices(), plan, c.stdout)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		plan.Today = civil.DateOf(time.Now().In(components.Zone()))
+		return seeder.Seed(ctx, components.SeedServices(), plan, c.stdout)
 	})
 }
 
@@ -199,8 +200,8 @@ func (c *commands) grantCommand() *cobra.Command {
 		roles[i] = string(role)
 	}
 	return &cobra.Command{
-		Use: "grant PHONE ROLE", Short: "give the account of a phone a role, with immediate effect",
-		Long: "Roles are " + strings.Join(roles, ", ") + ". A phone without an account gets one. The first administrator of an installation is made this way.",
+		Use: "grant PHONE ROLE", Short: "give a role to the account of a phone, effective at once",
+		Long: "Roles are " + strings.Join(roles, ", ") + ". A phone without an account gets one. Use it to create the first administrator.",
 		RunE: c.grant,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -221,8 +222,8 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 	if !slices.Contains(account.Roles(), role) {
 		return cmdline.Refuse("unknown role %q (want one of %v)", role, account.Roles())
 	}
-	return c.withComponents(ctx, func(h *app.Components) error {
-		_, fresh, err := h.Accounts.Grant(ctx, phone, role)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		_, fresh, err := components.Accounts.Grant(ctx, phone, role)
 		if err != nil {
 			return err
 		}
@@ -235,11 +236,11 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// withComponents runs work on open components and closes them.
+// withComponents opens the components, runs work and closes them.
 func (c *commands) withComponents(ctx context.Context, work func(*app.Components) error) error {
-	h, err := app.Open(ctx, &c.cfg, c.stdout, app.NewRegistry(), c.log)
+	components, err := app.Open(ctx, &c.cfg, c.stdout, app.NewRegistry(), c.log)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(h), h.Close())
+	return errors.Join(work(components), components.Close())
 }

@@ -33,7 +33,7 @@ func (c *commands) importShops(ctx context.Context, source string, files []strin
 			return cmdline.UsageError{Err: err}
 		}
 	}
-	return c.withComponents(ctx, func(h *app.Components) error {
-		return importer.Import(ctx, h.Shops, source, files, c.stdout)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		return importer.Import(ctx, components.Shops, source, files, c.stdout)
 	})
 }

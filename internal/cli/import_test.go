@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Two data sets use the same ids. Their shops stay separate, and shops of versions without
-// sources are found again.
+// Two data sets use the same ids. Their shops stay separate. An import finds shops that
+// versions without sources stored.
 func TestImportsKeepDataSetsApart(t *testing.T) {
 	t.Parallel()
 	town := func(t *testing.T, name string, lat float64) string {
@@ -29,8 +29,8 @@ func TestImportsKeepDataSetsApart(t *testing.T) {
 			name string
 			args []string
 			code int
-			want string // in the output, or in the errors
-			ids  string // that are stored afterwards
+			want string // in stdout or stderr
+			ids  string // stored afterwards
 		}{
 			{"both without a source", []string{north, south}, 1, "--source NAME", ""},
 			{"a bad source", []string{"--source", "Hà Nội", north}, 2, "invalid source", ""},

@@ -49,13 +49,13 @@ type meAnswer struct {
 	Me *struct{ ID, Nickname, Phone, Role string }
 }
 
-// wantNumbers fails the test for each statement that does not count what it should.
+// wantNumbers checks the number that each query selects.
 func wantNumbers(t *testing.T, db *sql.DB, want map[string]int) {
 	t.Helper()
 	for query, n := range want {
 		var got int
 		if err := db.QueryRow("SELECT " + query).Scan(&got); err != nil || got != n {
-			t.Errorf("%s: %d, %v; want %d", query, got, err, n)
+			t.Errorf("%s: got %d, %v, want %d", query, got, err, n)
 		}
 	}
 }

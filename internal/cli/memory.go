@@ -8,18 +8,18 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// gcPercent is the default GOGC. The live heap is small compared to the memory of a server,
-// and a GOGC of 200 costs another tenth of the CPU.
+// gcPercent is the default GOGC. It trades memory for CPU time: the live heap is small, and
+// a GOGC of 200 costs another tenth of the CPU.
 const gcPercent = 400
 
-// boundMemory sets the memory limit and GOGC. The limit is GOMEMLIMIT, else nine tenths of
-// the limit of the control group, else half of the machine. A GOGC of the environment
-// takes precedence.
+// boundMemory sets the memory limit and GOGC of the process. The limit is GOMEMLIMIT, else
+// nine tenths of that of the control group, else half of the machine's memory. The
+// environment variable GOGC takes precedence.
 func boundMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		limit := memoryLimit()
 		if limit == 0 {
-			return // a high GOGC is safe only below a limit
+			return // a high GOGC needs a limit
 		}
 		debug.SetMemoryLimit(limit)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
-// outboxCommands returns the commands for background jobs.
 func (c *commands) outboxCommands() *cobra.Command {
 	return cmdline.Group(
 		"outbox COMMAND", "show background jobs and retry parked ones",
@@ -30,8 +29,8 @@ func (c *commands) outboxCommands() *cobra.Command {
 
 func (c *commands) outboxStatus(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
-	return c.withComponents(ctx, func(h *app.Components) error {
-		list, err := h.Outbox().Stats(ctx)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		list, err := components.Outbox().Stats(ctx)
 		if err != nil {
 			return err
 		}
@@ -49,8 +48,8 @@ func (c *commands) outboxReplay(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		topic = args[0]
 	}
-	return c.withComponents(ctx, func(h *app.Components) error {
-		n, err := h.Outbox().Unpark(ctx, topic)
+	return c.withComponents(ctx, func(components *app.Components) error {
+		n, err := components.Outbox().Unpark(ctx, topic)
 		if err != nil {
 			return err
 		}

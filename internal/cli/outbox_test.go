@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// pile inserts jobs of topics without handlers: two parked ones and a waiting one.
-func pile(t *testing.T, stack *apptest.Stack) {
+// insertJobs inserts two parked jobs and a waiting one, of topics without handlers.
+func insertJobs(t *testing.T, stack *apptest.Stack) {
 	t.Helper()
 	const insert = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at, parked_at) VALUES
 		('one', '0', 10, 10, 1, 1, 1), ('two', '0', 10, 10, 1, 1, 1), ('two', '0', 0, 0, 1, 1, NULL)`
@@ -20,7 +20,7 @@ func pile(t *testing.T, stack *apptest.Stack) {
 	}
 }
 
-// topics returns the rows of outbox status for the topics of pile, without ages.
+// topics returns the rows of outbox status for the topics of insertJobs, without ages.
 func topics(t *testing.T, stack *apptest.Stack) []string {
 	t.Helper()
 	out, errs, code := stack.Command(t, "outbox", "status")
@@ -58,9 +58,9 @@ func TestOutboxCommandsShowAndRetryJobs(t *testing.T) {
 				t.Errorf("replay %v: exit %d, %s%s; want %s", args, code, out, errs, want)
 			}
 		}
-		check("in the beginning")
-		pile(t, stack)
-		check("with a pile", "one 0 0 1", "two 1 0 1")
+		check("at the start")
+		insertJobs(t, stack)
+		check("after the insert", "one 0 0 1", "two 1 0 1")
 		replay("0", "three")
 		replay("1", "two")
 		check("after the replay of one topic", "one 0 0 1", "two 2 1 0")

@@ -18,11 +18,9 @@ import (
 // probeTimeout bounds a probe. The server waits at most a second for its database.
 const probeTimeout = 2500 * time.Millisecond
 
-// errNotReady is returned if a server answers that it is not ready.
 var errNotReady = errors.New("not ready")
 
-// probe checks whether the server at --addr, on this machine, is ready. It serves images
-// without a shell.
+// probe checks whether the server at --addr on this machine is ready.
 func (c *commands) probe(cmd *cobra.Command, _ []string) error {
 	host, port, err := net.SplitHostPort(c.cfg.Addr)
 	if err != nil {
@@ -40,7 +38,7 @@ func (c *commands) probe(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return fmt.Errorf("probe %s: %w", c.cfg.Addr, err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy of the environment
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // ignores proxy variables
 	res, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("probe %s: %w", c.cfg.Addr, err)

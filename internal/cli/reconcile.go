@@ -30,18 +30,18 @@ func (c *commands) reconcileCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "reconcile", Short: "compare derived data with its source and repair it; safe while servers run",
-		Long: "It prints the numbers and the findings of each scan. The exit code is 0 if no difference is left, 1\n" +
+		Long: "It prints the counts and the findings of each scan. The exit code is 0 if no difference is left, 1\n" +
 			"if one is left or a comparison failed, and 2 for a wrong call.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.reconcile(cmd.Context(), o, only) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.DryRun, "dry-run", false, "report differences and change nothing")
-	f.StringVar(&only, "only", "", "run these `SCANS`, between commas; all if empty")
-	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the default rate of each scan (500 lists), -1 is no limit")
+	f.StringVar(&only, "only", "", "run these `SCANS`, separated by commas; all if empty")
+	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the default of each scan, -1 is no limit")
 	return cmd
 }
 
-var errLeft = errors.New("unrepaired differences are left")
+var errUnrepaired = errors.New("some differences are not repaired")
 
 func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only string) error {
 	if o.DryRun {
@@ -49,25 +49,25 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 			return err
 		}
 	}
-	return c.withComponents(ctx, func(h *app.Components) error {
-		scans := h.Scans().All()
+	return c.withComponents(ctx, func(components *app.Components) error {
+		scans := components.Scans().All()
 		if only != "" {
 			var err error
-			if scans, err = h.Scans().ByName(strings.Split(only, ",")...); err != nil {
+			if scans, err = components.Scans().ByName(strings.Split(only, ",")...); err != nil {
 				return cmdline.UsageError{Err: err}
 			}
 		}
 		if c.cfg.RedisURL == "" {
-			// The server's embedded Redis is inaccessible here; that of this process is empty.
+			// The embedded Redis of this process is empty, and that of the server is inaccessible.
 			scans = slices.DeleteFunc(slices.Clone(scans), func(s reconcile.Scan) bool { return s.Redis })
-			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server: scans of its data run there, on a schedule, and not here.")
+			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server, so only the server scans its data, on a schedule.")
 		}
-		return c.runScans(ctx, h.Scans(), scans, o)
+		return c.runScans(ctx, components.Scans(), scans, o)
 	})
 }
 
 // upToDate returns an error unless the database has all migrations and the settings of
-// the first start. Without them, opening it would change it.
+// the first start. Otherwise app.Open would write them.
 func (c *commands) upToDate(ctx context.Context) error {
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
@@ -92,14 +92,14 @@ func (c *commands) upToDate(ctx context.Context) error {
 			return fmt.Errorf("%s lacks the migration %s: run tandian migrate before a dry run", db.Name, m.Name)
 		}
 	}
-	settled, err := flashsale.PartitionsFixed(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
-	if err == nil && !settled {
+	fixed, err := flashsale.PartitionsFixed(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
+	if err == nil && !fixed {
 		err = fmt.Errorf("no server has started on %s yet: start one before a dry run", db.Name)
 	}
 	return err
 }
 
-// runScans runs scans one after the other, also after a failure.
+// runScans runs scans in order. It continues after a failure.
 func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []reconcile.Scan, o reconcile.Options) error {
 	outcomes := make([]reconcile.Outcome, len(scans))
 	var failed []error
@@ -113,7 +113,7 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 	}
 	err := printScans(c.stdout, scans, outcomes)
 	if left > 0 {
-		failed = append(failed, errLeft)
+		failed = append(failed, errUnrepaired)
 	}
 	return errors.Join(append(failed, err)...)
 }
@@ -122,7 +122,7 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 // every two seconds. The total is unknown.
 func progressTo(out io.Writer, name string) func(int) {
 	throttle := &clock.Throttle{Every: 2 * time.Second}
-	throttle.Allow() // the first line comes later
+	throttle.Allow() // delays the first line
 	return func(compared int) {
 		if throttle.Allow() {
 			_, _ = fmt.Fprintf(out, "%s: %d compared\n", name, compared)
@@ -130,7 +130,7 @@ func progressTo(out io.Writer, name string) func(int) {
 	}
 }
 
-// printScans prints a line for each scan, and then their findings.
+// printScans prints a table of the scans, and then their findings.
 func printScans(out io.Writer, scans []reconcile.Scan, outcomes []reconcile.Outcome) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "SCAN\tCOMPARED\tFOUND\tREPAIRED\tTOOK\tDESCRIPTION")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -21,25 +22,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
-// Roles of a Redis, as --role names them.
+// Values of --role.
 const (
 	stateRole = "state"
 	cacheRole = "cache"
 )
 
 const (
-	catMembers  = 100              // members of a collection that redis cat shows
-	toolTimeout = 30 * time.Second // for one answer of Redis
+	catMembers   = 100              // maximum number of members that redis cat shows
+	replyTimeout = 30 * time.Second // of one Redis command
 )
 
-// redisCommands returns the commands that read the Redis of an installation.
 func (c *commands) redisCommands() *cobra.Command {
 	var (
 		scan bigKeysOptions
 		role string
 	)
 	bigKeys := &cobra.Command{
-		Use: "bigkeys", Short: "scan all keys and add them up by pattern: number, size, members, keys without TTL",
+		Use: "bigkeys", Short: "scan all keys and sum them by pattern: number, size, members, keys without TTL",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.bigKeys(cmd.Context(), scan) },
 	}
 	f := bigKeys.Flags()
@@ -60,15 +60,15 @@ func (c *commands) redisCommands() *cobra.Command {
 	return cmdline.Group("redis COMMAND", "inspect the Redis of this installation", bigKeys, cat)
 }
 
-// bigKeysOptions are the flags of redis bigkeys.
+// bigKeysOptions holds the flags of redis bigkeys.
 type bigKeysOptions struct {
 	role      string
 	rate, top int
 }
 
-// openTool opens the Redis of a role for a command.
-func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalClient, error) {
-	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolTimeout, TLS: c.cfg.RedisTLS()}
+// openRole connects to the Redis of a role.
+func (c *commands) openRole(ctx context.Context, role string) (redis.UniversalClient, error) {
+	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: replyTimeout, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
 		return nil, cmdline.Refuse("unknown role %q (want one of [%s %s])", role, stateRole, cacheRole)
@@ -93,7 +93,7 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	if o.rate < 0 || o.top < 1 {
 		return cmdline.Refuse("--rate must be at least 0, --top at least 1")
 	}
-	rdb, err := c.openTool(ctx, o.role)
+	rdb, err := c.openRole(ctx, o.role)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	return printPatterns(c.stdout, patterns.All(), o.top)
 }
 
-// printPatterns prints the first patterns, up to top, and the sum over all.
+// printPatterns prints the first top patterns and the sums over all.
 func printPatterns(out io.Writer, list []redisdb.KeyPattern, top int) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "PATTERN\tTYPE\tKEYS\tBYTES\tMAX BYTES\tMAX MEMBERS\tNO TTL\tLARGEST KEY")
@@ -129,8 +129,8 @@ func printPatterns(out io.Writer, list []redisdb.KeyPattern, top int) error {
 	return table.Flush()
 }
 
-// secretNouns returns the first words of keys, after the prefix, whose values are masked:
-// they contain credentials or data about them.
+// secretNouns returns the words after the prefix of keys whose values are masked. These
+// values contain credentials or data about them.
 func secretNouns() []string {
 	return []string{"bus", "code", "code-limit", "password-tries", "session"}
 }
@@ -147,7 +147,7 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 	} else if role == "" {
 		role = stateRole
 	}
-	rdb, err := c.openTool(ctx, role)
+	rdb, err := c.openRole(ctx, role)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 	return printKey(c.stdout, found[0], members, noun)
 }
 
-// printKey prints a key and the members that were read.
+// printKey prints a key and some of its members.
 func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun string) error {
 	unit, ttl := "members", "none: it does not expire"
 	if k.Type == "string" {
@@ -178,12 +178,8 @@ func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun strin
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "key      %s\ntype     %s\nttl      %s\nsize     %d %s, %d bytes of memory\n\n",
 		printable(k.Name), k.Type, ttl, k.Members, unit, k.Bytes)
-	secret := false
-	for _, s := range secretNouns() {
-		secret = secret || s == noun
-	}
 	switch {
-	case secret:
+	case slices.Contains(secretNouns(), noun):
 		printMasked(&b, k, members)
 	case k.Type == "string" && noun == "cache":
 		if text, err := cache.Describe([]byte(members[0].Value)); err == nil {
@@ -217,8 +213,8 @@ func printMasked(b *strings.Builder, k redisdb.Key, members []redisdb.Member) {
 	}
 }
 
-// printable returns text, quoted if it contains invalid UTF-8 or characters that a terminal
-// must not get.
+// printable returns text, quoted if it contains invalid UTF-8 or characters that are not
+// graphic.
 func printable(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0 {
 		return text

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The counters of notes and users equal the rows. Each query counts violations.
+// miscounted lists queries that count wrong counters: all return 0.
 var miscounted = map[string]int{
 	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
 	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,
@@ -44,7 +44,7 @@ func TestSeedCreatesFollowsNotesAndLikes(t *testing.T) {
 		})
 		wantNumbers(t, db, miscounted)
 
-		// Again, nothing is new; larger numbers add data.
+		// A second run adds nothing; larger numbers add data.
 		if out := seed("--notes", "80", "--follows", "300"); !strings.Contains(out, "\n0 follows added, 300 unchanged\n") || !strings.Contains(out, "\n0 notes added, 80 unchanged, 0 likes added\n") {
 			t.Error(out)
 		}
@@ -124,7 +124,7 @@ func TestSeedCreatesSignedInUsers(t *testing.T) {
 			merchant.Must(t, `query S($after: Cursor) { me { shops(first: 50, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } }`, vars, &p)
 			for _, e := range p.Me.Shops.Edges {
 				if seen[e.Node.ID] {
-					t.Errorf("shop %s is there twice", e.Node.ID)
+					t.Errorf("shop %s is listed twice", e.Node.ID)
 				}
 				seen[e.Node.ID] = true
 			}
@@ -143,7 +143,7 @@ func TestSeedCreatesSignedInUsers(t *testing.T) {
 
 type person struct{ id, role, token string }
 
-// tokens reads what seed --tokens wrote.
+// tokens reads the file of seed --tokens.
 func tokens(t *testing.T, path string) (people []person) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -153,7 +153,7 @@ func tokens(t *testing.T, path string) (people []person) {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) != 3 {
-			t.Fatalf("a line of %d fields", len(f))
+			t.Fatalf("got a line of %d fields, want 3", len(f))
 		}
 		people = append(people, person{f[0], f[1], f[2]})
 	}
