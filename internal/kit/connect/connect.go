@@ -1,5 +1,5 @@
-// Package connect waits for stores that are starting, and formats errors of their URLs without
-// passwords.
+// Package connect waits for stores that are starting, and removes secrets from errors of their
+// URLs.
 package connect
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-const tryTimeout = 15 * time.Second // of one ping
+const pingTimeout = 15 * time.Second
 
-// Await calls ping until it succeeds or ctx ends, with pauses that grow to two seconds. It calls
-// report with each error. If remedy returns true, waiting cannot help: Await returns at once and
-// appends the advice to the error.
+// Await calls ping until it succeeds or ctx ends, with pauses that grow from 100 ms to 2 s. A ping
+// may take 15 s. If remedy returns true for an error, waiting cannot help: Await returns it at once,
+// with the advice appended. It passes other errors to report.
 func Await(ctx context.Context, name string, ping func(context.Context) error, remedy func(error) (string, bool), report func(error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		try, cancel := context.WithTimeout(ctx, tryTimeout)
-		err := ping(try)
+		pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
+		err := ping(pingCtx)
 		cancel()
 		if err == nil {
 			return nil
@@ -40,11 +40,11 @@ func Await(ctx context.Context, name string, ping func(context.Context) error, r
 	}
 }
 
-// TLSRemedy reports whether err is caused by a certificate or a key, so that retrying cannot help.
-// The advice is appended to the error text and may be empty.
+// TLSRemedy reports whether err is a TLS error that retrying cannot fix, such as a wrong certificate
+// or a missing key file. The advice continues the error text and may be empty.
 func TLSRemedy(err error) (advice string, ok bool) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "; name the CA of the server's certificate", true
+		return "; set the CA of the server's certificate", true
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "; use the host name that the server's certificate has", true

@@ -10,19 +10,18 @@ import (
 // EscapeHint explains how to escape a user and a password in a URL.
 const EscapeHint = "in a password, / ? # and @ are written %2F %3F %23 and %40"
 
-// SplitsPassword reports whether an unescaped / ? or # in the password was parsed as the end of the
-// host. Then no part of u may be shown.
+// SplitsPassword reports whether an unescaped / ? or # in the password of u was parsed as the end of
+// its host. If so, errors must not contain any part of u.
 func SplitsPassword(u *url.URL) bool {
 	return strings.Contains(u.EscapedPath()+"?"+u.RawQuery, "@") || u.Fragment != ""
 }
 
-// minSecretLen is the minimum length of a secret that is searched for in error texts. Shorter ones
-// occur in many words by chance.
+// minSecretLen is the minimum length of a secret to search for. Shorter ones occur in many words by
+// chance.
 const minSecretLen = 4
 
-// ParseError returns the error of parse for u, without secrets. Since parsers quote their input, it
-// parses a copy without the password. If the error text still contains a secret, only the text
-// before it is returned.
+// ParseError returns the error of parse for u, without secrets. Parsers quote their input, so it
+// parses a copy without secrets. If the error text still contains one, it is cut at the ": " before.
 func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 	safe, secrets := withoutSecrets(u)
 	var shown []string
@@ -40,7 +39,7 @@ func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 	return errors.New(strings.Join(shown, ": "))
 }
 
-// withoutSecrets returns a copy of u without secrets, and the secrets.
+// withoutSecrets returns a copy of u without its secrets, and those secrets.
 func withoutSecrets(u *url.URL) (safe *url.URL, secrets []string) {
 	c := *u
 	if password, ok := u.User.Password(); ok {
