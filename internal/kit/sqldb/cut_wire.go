@@ -9,7 +9,7 @@ import (
 
 const sqlDialTimeout = 5 * time.Second
 
-// A cutWire dials one connection at a time for a driver. It can close that connection.
+// A cutWire dials one connection at a time for a driver, and can close it.
 type cutWire struct {
 	net.Dialer
 	ctx context.Context //nolint:containedctx // the driver passes none

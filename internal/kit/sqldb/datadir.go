@@ -10,9 +10,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// LockDir creates dir if it is missing, and locks it for this process until release is called. If
-// another process or call holds the lock, LockDir returns an error with that holder's name. A crash
-// releases the lock.
+// LockDir creates dir if it is missing, and locks it for this process until release is called or the
+// process ends. If another process or call holds the lock, the error contains its holder.
 func LockDir(dir, holder string) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create data directory: %w", err)

@@ -19,7 +19,7 @@ func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
 	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: pool}), db: s, m: m}
 }
 
-// A driver is ent's driver with observed transactions.
+// driver is ent's driver with observed transactions.
 type driver struct {
 	*entsql.Driver
 	db *SQL
@@ -39,7 +39,7 @@ func (d *driver) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.T
 
 func (d *driver) Close() error { return d.db.Close() }
 
-// An observed counts, times and traces the statements of a pool or a transaction.
+// observed counts, times and traces the statements of a pool or a transaction.
 type observed struct {
 	next    entsql.ExecQuerier
 	m       *SQLMetrics

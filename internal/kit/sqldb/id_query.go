@@ -12,8 +12,8 @@ import (
 
 // An IDQuery is a prepared statement that reads rows by id: see [Prepared].
 //
-// It has a separate form for one id. Postgres caches the plan of that form, which is the same for
-// every id. For a list of unknown length, Postgres may plan each run again.
+// It has a separate form for one id, whose plan Postgres caches. For a list of unknown length,
+// Postgres may plan each run again.
 type IDQuery struct {
 	dialect   string
 	one, many string
@@ -22,8 +22,8 @@ type IDQuery struct {
 // anyOf marks the id condition of a statement.
 const anyOf = "= ANY($1)"
 
-// NewIDQuery returns the query of a statement for a dialect, named as in ent. The statement must
-// contain "= ANY($1)" exactly once; otherwise NewIDQuery panics.
+// NewIDQuery returns the query of a statement for a dialect of ent. It panics unless the statement
+// contains "= ANY($1)" exactly once.
 //
 // A last line that begins with FOR locks the rows. NewIDQuery removes it for SQLite, which has one
 // writer.
@@ -41,7 +41,7 @@ func NewIDQuery(in, statement string) IDQuery {
 	return IDQuery{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: strings.Replace(statement, anyOf, list, 1)}
 }
 
-// Each calls row for each row found, in any order, like the function [Each].
+// Each calls row for each row found, in any order. It returns errors like the function [Each].
 func (l IDQuery) Each(ctx context.Context, db Querier, ids []int64, row func(*sql.Rows) error) error {
 	if len(ids) == 0 {
 		return nil

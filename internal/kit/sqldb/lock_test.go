@@ -64,7 +64,7 @@ func TestCrashReleasesDataDirectory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	holder := exec.CommandContext(ctx, os.Args[0])
-	holder.Env = append(os.Environ(), "STORE_TEST_HOLD="+dir)
+	holder.Env = append(os.Environ(), "SQLDB_TEST_HOLD="+dir)
 	if _, err := holder.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,9 @@ func TestCrashReleasesDataDirectory(t *testing.T) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pgErr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || pgErr != "held\n" {
-		t.Fatalf("holder printed %q (%v)", pgErr, err)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "held\n" {
+		t.Fatalf("holder printed %q (%v)", line, err)
 	}
 	_, err = LockDir(dir, "us")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d:", holder.Process.Pid)) {

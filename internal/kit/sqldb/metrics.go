@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// buckets are the histogram bounds of calls in seconds, from a local call to a hung server.
+// buckets are histogram bounds in seconds, from a local call to a hung server.
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // never modified
 
 // SQLMetrics counts and times SQL statements.

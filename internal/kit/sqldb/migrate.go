@@ -13,8 +13,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// The migration lock is tried once a second for five minutes: several instances may start at once,
-// and one of them migrates.
+// A process tries to take the migration lock once a second for five minutes, while another process
+// migrates.
 const (
 	migrationLockPeriod = 1 // seconds
 	migrationLockTries  = 300
@@ -24,12 +24,12 @@ const (
 type Migration struct {
 	Version int64
 	Name    string
-	Applied time.Time // zero: pending
+	Applied time.Time // zero if pending
 }
 
 // Migrate applies the pending migrations of files in order, each in its own transaction, and
-// returns them. On Postgres, it holds an advisory lock; any number of processes may call it at
-// once.
+// returns them. On Postgres, any number of processes may call it at once: it holds an advisory
+// lock.
 func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
 	p, err := s.provider(files)
 	if err != nil {

@@ -19,8 +19,8 @@ type asPrepared struct{}
 
 // Prepared returns a context whose statements are prepared once per connection and remain prepared
 // until the connection ends, inside and outside transactions. Use it for frequent statements with a
-// fixed text, not for a text per number of arguments. A connection holds at most 128; other
-// statements run unprepared.
+// fixed text, not for texts that vary with the number of arguments. A connection holds at most 128;
+// further statements run unprepared.
 //
 // If a migration changed the columns of a statement, or the server discarded it, the statement runs
 // unprepared and is prepared again at its next use. In a transaction, this error aborts the
@@ -51,14 +51,13 @@ type rawStmt interface {
 // A preparingConnector opens connections with a cache of prepared statements.
 type preparingConnector struct {
 	sqldriver.Connector
-	outdated *atomic.Int64 // number of outdated statements
+	outdated *atomic.Int64 // number of outdated statements found on all connections
 }
 
 func newPreparingConnector(c sqldriver.Connector) preparingConnector {
 	return preparingConnector{c, new(atomic.Int64)}
 }
 
-// Connect implements [driver.Connector].
 func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -76,11 +75,10 @@ func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error)
 type preparingConn struct {
 	rawConn
 	outdated *atomic.Int64
-	epoch    int64 // statements of an older epoch are discarded
+	epoch    int64 // value of outdated when stmts was last cleared
 	stmts    map[string]rawStmt
 }
 
-// CheckNamedValue implements [driver.NamedValueChecker].
 func (c *preparingConn) CheckNamedValue(v *sqldriver.NamedValue) error {
 	if checker, ok := c.rawConn.(sqldriver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
@@ -88,17 +86,15 @@ func (c *preparingConn) CheckNamedValue(v *sqldriver.NamedValue) error {
 	return sqldriver.ErrSkip
 }
 
-// QueryContext implements [driver.QueryerContext].
 func (c *preparingConn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	return execute(ctx, c, text, args, rawStmt.QueryContext, c.rawConn.QueryContext)
 }
 
-// ExecContext implements [driver.ExecerContext].
 func (c *preparingConn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	return execute(ctx, c, text, args, rawStmt.ExecContext, c.rawConn.ExecContext)
 }
 
-// execute runs a statement, prepared if its context is from [Prepared].
+// execute runs a statement, prepared if ctx is from [Prepared] and the connection has room.
 func execute[R any](
 	ctx context.Context, c *preparingConn, text string, args []sqldriver.NamedValue,
 	prepared func(rawStmt, context.Context, []sqldriver.NamedValue) (R, error),

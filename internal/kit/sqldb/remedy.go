@@ -11,9 +11,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/connect"
 )
 
-// sqlRemedy reports whether retrying cannot fix an error of connecting to Postgres. The advice is
-// appended to the error text and may be empty. If several hosts were tried, each of their errors
-// must be permanent.
+// sqlRemedy reports whether an error of connecting to Postgres is permanent: retrying cannot fix it.
+// The advice continues the error text and may be empty. If err joins the errors of several hosts, all
+// of them must be permanent.
 func sqlRemedy(err error) (advice string, ok bool) {
 	if errors.Is(err, errPooled) {
 		return "", true
@@ -67,14 +67,14 @@ func sqlStateRemedy(err *pq.Error) (advice string, ok bool) {
 	case pqerror.InsufficientPrivilege:
 		return "; grant the role what is missing (GRANT CONNECT ON DATABASE … TO …)", true
 	case pqerror.UndefinedObject, pqerror.InvalidParameterValue:
-		return "; correct the parameters behind the ? in the database URL", true
+		return "; correct the parameters after the ? in the database URL", true
 	case pqerror.ProtocolViolation:
 		return poolerRemedy(err.Message)
 	}
 	// Transient SQLSTATE classes: connections, transaction rollback, resources, object state,
 	// operator intervention, system errors, internal errors.
-	passing := []string{"08", "25", "40", "53", "55", "57", "58", "XX"}
-	return "", !slices.Contains(passing, string(err.Code[:min(2, len(err.Code))]))
+	transient := []string{"08", "25", "40", "53", "55", "57", "58", "XX"}
+	return "", !slices.Contains(transient, string(err.Code[:min(2, len(err.Code))]))
 }
 
 // migrationRemedy returns advice for an error of a migration, or "".
@@ -90,7 +90,7 @@ func migrationRemedy(err error) string {
 	return ""
 }
 
-// poolerRemedy is for poolers, which use one code for most errors. Their texts are not translated.
+// poolerRemedy is sqlRemedy for poolers. They use one code for most errors, and English texts.
 func poolerRemedy(text string) (advice string, ok bool) {
 	switch {
 	case strings.Contains(text, "unsupported startup parameter"):

@@ -71,8 +71,8 @@ func TestAwaitReturnsPermanentErrorsWithAdvice(t *testing.T) {
 		{"no role", as("bob", u.Path, "?sslmode=disable"), "create the role"},
 		{"no database", as("tandian:correcthorse", "/none", "?sslmode=disable"), "CREATE DATABASE"},
 		{"no right to connect", as("locked", u.Path, "?sslmode=disable"), "GRANT CONNECT"},
-		{"an unknown parameter", as("tandian", u.Path, "?sslmode=disable&colour=red"), "parameters behind the ?"},
-		{"an invalid parameter value", as("tandian", u.Path, "?sslmode=disable&work_mem=much"), "parameters behind the ?"},
+		{"an unknown parameter", as("tandian", u.Path, "?sslmode=disable&colour=red"), "parameters after the ?"},
+		{"an invalid parameter value", as("tandian", u.Path, "?sslmode=disable&work_mem=much"), "parameters after the ?"},
 		{"several hosts", "postgres://bob@127.0.0.1,127.0.0.1" + u.Path + "?sslmode=disable&target_session_attrs=read-write&port=" + port + "," + port, "create the role"},
 	})
 }
@@ -148,7 +148,7 @@ func inData(t *testing.T, db *sqldb.SQL, name, text string) {
 	exec(t, db, "COPY (SELECT unnest(string_to_array('"+strings.ReplaceAll(strings.TrimSpace(text), "'", "''")+"', E'\n'))) TO PROGRAM 'umask 077; cat > "+dir+"/"+name+"'")
 }
 
-// refusing rejects the first n connections like a Postgres, and forwards later ones to a real one.
+// refusing rejects the first n connections with an error code, and forwards later ones to a server.
 func refusing(t *testing.T, code string, n int, to string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

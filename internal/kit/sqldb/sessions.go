@@ -14,9 +14,9 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second        // of the first connection and its first statement
-	sessionProbes  = 4                      // connections to one host; they reach up to three processes of a pooler
+	sessionProbes  = 4                      // connections per host; two of them share a process if the pooler has up to three
 	sessionTimeout = time.Second            // for opening all other connections
-	sessionGrace   = 100 * time.Millisecond // extra wait for connections that queued longer than the first one's statement
+	sessionGrace   = 100 * time.Millisecond // extra wait for connections that queued before the last statement of the first one
 )
 
 //go:embed sql/session.postgres.sql
@@ -49,7 +49,7 @@ func (s *SQL) connect(ctx context.Context) error {
 			defer cancel()
 			first, err := openProbe(ctx, wait, host)
 			if err != nil {
-				return // another host answered
+				return // unavailable now, but another host answered
 			}
 			defer first.close()
 			errs <- checkSessions(ctx, first, host)
@@ -100,7 +100,7 @@ func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 	for _, p := range append([]*probe{first}, others...) {
 		for range 2 {
 			before := p.session
-			if err := p.ask(ctx); err != nil {
+			if err := p.readSession(ctx); err != nil {
 				if p == first {
 					return err
 				}
@@ -109,7 +109,7 @@ func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 			// The other owner must still be connected: in session mode, the session of a
 			// disconnected client is given to the next client.
 			owner := owners[p.session]
-			shared := owner != nil && owner != p && owner.ask(ctx) == nil
+			shared := owner != nil && owner != p && owner.readSession(ctx) == nil
 			if p.session != before || shared {
 				return errPooled
 			}
@@ -119,9 +119,9 @@ func checkSessions(ctx context.Context, first *probe, cfg pq.Config) error {
 	return nil
 }
 
-// openOthers opens more connections, as many as the server admits now. In session mode, a
-// connection waits while the pool is empty, and first does not. In other modes first waits too;
-// then openOthers returns an error and the caller retries.
+// openOthers opens up to sessionProbes-1 connections, as many as the server admits now. While a pool
+// in session mode is empty, a new connection waits, but a statement of first does not. In other modes
+// that statement waits too, and openOthers returns an error to be retried.
 func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*probe, err error) {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +139,7 @@ func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*pro
 		case p = <-opened:
 		case <-late:
 			// A connection that queued before first's statement is served before it.
-			if err = first.ask(ctx); err == nil {
+			if err = first.readSession(ctx); err == nil {
 				time.AfterFunc(sessionGrace, cancel)
 			} else {
 				cancel()
@@ -153,7 +153,7 @@ func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*pro
 	return others, err
 }
 
-// A probe is a connection that never reconnects. Closing it does not wait for the server.
+// A probe is a connection that never reconnects.
 type probe struct {
 	db      *sql.DB
 	conn    *sql.Conn
@@ -175,7 +175,7 @@ func openProbe(ctx, wait context.Context, cfg pq.Config) (*probe, error) {
 	defer context.AfterFunc(wait, p.wire.cut)()
 	p.db = sql.OpenDB(connector)
 	if p.conn, err = p.db.Conn(wait); err == nil {
-		err = p.ask(wait)
+		err = p.readSession(wait)
 	}
 	if err != nil {
 		p.close()
@@ -184,9 +184,9 @@ func openProbe(ctx, wait context.Context, cfg pq.Config) (*probe, error) {
 	return p, nil
 }
 
-// ask reads the server session of this connection. It closes the connection when ctx ends: a pooler
-// may block a statement forever and ignore cancel requests.
-func (p *probe) ask(ctx context.Context) error {
+// readSession reads the server session of this connection. It closes the connection when ctx ends: a
+// pooler may block a statement forever and ignore cancel requests.
+func (p *probe) readSession(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.wire.cut)()
 	err := p.conn.QueryRowContext(context.WithoutCancel(ctx), Statement(sessionPostgres)).Scan(&p.session)
 	if ctx.Err() != nil {

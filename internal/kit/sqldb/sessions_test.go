@@ -38,7 +38,7 @@ func TestPoolersWithoutSessionsAreRefused(t *testing.T) {
 	}
 }
 
-// fillPool makes the pooler open several server connections.
+// fillPool makes the pooler open three server connections.
 func fillPool(t *testing.T, u string) {
 	t.Helper()
 	db, err := sql.Open("postgres", u)
@@ -146,7 +146,7 @@ func TestPostgresAndPoolersInSessionModeAreAdmitted(t *testing.T) {
 		{"session mode, two server connections", func(t *testing.T) string {
 			return testkit.PgBouncer(t, direct, "pool_mode = session", "default_pool_size = 2")
 		}, 3 * time.Second},
-		{"few connections left", func(t *testing.T) string { return limited(t, direct, 1) }, time.Second},
+		{"one connection left", func(t *testing.T) string { return limited(t, direct, 1) }, time.Second},
 		{"two connections left", func(t *testing.T) string { return limited(t, direct, 2) }, time.Second},
 	}
 	for _, tt := range tests {
@@ -171,7 +171,7 @@ func TestPostgresAndPoolersInSessionModeAreAdmitted(t *testing.T) {
 	}
 }
 
-// limited returns a URL of a role that may have n connections.
+// limited returns the URL of a new role with at most n connections.
 func limited(t *testing.T, direct string, n int) string {
 	t.Helper()
 	role := "limited_" + strconv.Itoa(n)
@@ -188,7 +188,7 @@ func limited(t *testing.T, direct string, n int) string {
 	return u.String()
 }
 
-// Each of several hosts is checked, also an unused one.
+// Await checks unused hosts too.
 func TestPoolersBehindOneOfSeveralHostsAreRefused(t *testing.T) {
 	direct := testkit.Postgres(t)
 	session := testkit.PgBouncer(t, direct, "pool_mode = session")
@@ -223,7 +223,7 @@ func hostOf(t *testing.T, raw string) string {
 	return u.Host
 }
 
-// severalHosts returns one URL of the servers of several URLs of one database.
+// severalHosts merges URLs of one database into a URL with several hosts.
 func severalHosts(t *testing.T, urls ...string) string {
 	t.Helper()
 	var hosts, ports []string

@@ -17,8 +17,8 @@ import (
 // rows consists mostly of placeholders.
 const maxQueryText = 2000
 
-// statementSpan starts the span of a statement (OpenTelemetry's "Semantic conventions for SQL
-// databases"). It records the text, which contains only placeholders, and no arguments.
+// statementSpan starts the span of a statement, as in OpenTelemetry's "Semantic conventions for SQL
+// databases". It records the text, which contains placeholders, and not the arguments.
 func statementSpan(ctx context.Context, in, query string) trace.Span {
 	if !observe.IsTraced(ctx) {
 		return noop.Span{}

@@ -74,18 +74,18 @@ func TestSQLiteOpensAnyPathWithItsOptions(t *testing.T) {
 	}
 }
 
-// The file once had the mode 0644 in a directory that others may read.
+// Earlier versions created files of mode 0644.
 func TestSQLiteFilesAreRestrictedToTheirOwner(t *testing.T) {
 	for _, before := range []string{"a new file", "an older file"} {
 		t.Run(before, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the finding's folder
+			if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // readable by others
 				t.Fatal(err)
 			}
 			if before == "an older file" {
 				for _, name := range []string{"tandian.db", "tandian.db-wal", "tandian.db-shm"} {
 					path := filepath.Join(dir, name)
-					if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644)); err != nil { //nolint:gosec // as it was
+					if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644)); err != nil { //nolint:gosec // the mode of earlier versions
 						t.Fatal(err)
 					}
 				}
@@ -111,7 +111,7 @@ func TestSQLiteFilesOfOthersKeepTheirMode(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), ownerOnly(path, denied)); err != nil {
 		t.Errorf("mode 0600: %v", err)
 	}
-	if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // as others made it
+	if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // the mode under test
 		t.Fatal(err)
 	}
 	if err := ownerOnly(path, denied); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "must belong to the user that runs the server") {
@@ -149,7 +149,6 @@ func TestTimesCompareChronologicallyInBothDialects(t *testing.T) {
 	})
 }
 
-// A transaction that reads first would fail with SQLITE_BUSY at its write after a concurrent write.
 func TestSQLiteTransactionsAreSerialized(t *testing.T) {
 	db := openSQL(t, SQLConfig{DataDir: t.TempDir()})
 	mustExec(t, db, "CREATE TABLE counters (n INTEGER)", "INSERT INTO counters VALUES (0)")
@@ -395,7 +394,7 @@ func TestAwaitReportsErrorsAndEndsWithItsContext(t *testing.T) {
 	_ = refusing.Close()
 	for name, addr := range map[string]string{"it hangs": silent.Addr().String(), "it refuses": refusing.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
-			// The driver's own time limit, because it dials without the context.
+			// The driver dials without the context, so the URL sets its timeout.
 			db := openSQL(t, SQLConfig{URL: "postgres://ann:hunter2@" + addr + "/db?sslmode=disable&connect_timeout=1"})
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()

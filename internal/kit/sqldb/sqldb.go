@@ -1,7 +1,7 @@
 // Package sqldb opens the SQL database: Postgres, or SQLite in embedded mode.
 //
-// It sets deadlines, pools and transaction modes, counts and times every statement,
-// applies the versioned migrations and reads SQL statements from files.
+// It sets timeouts, pools and transaction modes, counts and times every statement, applies the
+// versioned migrations and reads SQL statements from files.
 package sqldb
 
 import (
@@ -26,13 +26,13 @@ import (
 // SQLConfig configures [OpenSQL]. The zero value of each number is a good production setting.
 type SQLConfig struct {
 	// URL is postgres://…; "" opens SQLite in DataDir. With several hosts, each new connection
-	// finds the primary:
+	// goes to the primary:
 	//
 	//	postgres://user:password@host1,host2/database?port=5432,5433&target_session_attrs=read-write
 	URL      string
 	DataDir  string        // directory of the SQLite file; must exist
 	MaxConns int           // maximum number of connections; default 20, SQLite 8
-	MaxIdle  int           // maximum number of idle connections; default MaxConns. With fewer, a busy pool reconnects all the time
+	MaxIdle  int           // maximum number of idle connections; default MaxConns, because a busy pool with fewer reconnects all the time
 	IdleTime time.Duration // duration until an idle connection is closed; default 5 min
 }
 
@@ -77,9 +77,9 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 }
 
 // ownerOnly restricts the files of a SQLite database to their owner. It creates the database file
-// if it is missing; SQLite copies its mode to the other files. chmod is [os.Chmod].
+// if it is missing; SQLite copies its mode to the other files. Tests replace chmod.
 func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names it
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // set by the operator
 	if err == nil {
 		err = f.Close()
 	}
@@ -89,7 +89,7 @@ func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(path + suffix)
 		if err == nil && info.Mode().Perm() == 0o600 {
-			continue // only the owner of a file can call chmod, even without a change
+			continue // chmod fails for other users, even without a change
 		}
 		if err == nil {
 			err = chmod(path+suffix, 0o600)
@@ -102,13 +102,12 @@ func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
 }
 
 // openSQLite opens a file. Transactions take the write lock when they begin. Otherwise a
-// transaction that reads first and then writes would fail with SQLITE_BUSY after a concurrent
-// write.
+// transaction that writes after a read would fail with SQLITE_BUSY if another one wrote in between.
 func openSQLite(path string) (*SQL, error) {
 	if err := ownerOnly(path, os.Chmod); err != nil {
 		return nil, err
 	}
-	// Times are stored as text in chronological order; the driver's default format would add the
+	// Times are stored as text that sorts chronologically. The driver's default format would add the
 	// monotonic clock.
 	options := "_fk=1&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_txlock=immediate" +
 		"&_time_format=sqlite&_timezone=UTC&_pragma=cache_size(-32000)"
@@ -141,7 +140,7 @@ func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	if err != nil || connect.SplitsPassword(u) {
 		return nil, pq.Config{}, errors.New("it must look like postgres://user@host/database; " + connect.EscapeHint)
 	}
-	// Without it, the first host that answers is used, which may be a standby or a former primary.
+	// Without target_session_attrs, pq connects to the first host that answers, maybe a standby.
 	if several := strings.Contains(u.Host+u.Query().Get("host"), ","); several && u.Query().Get("target_session_attrs") != "read-write" {
 		return nil, pq.Config{}, errors.New("several hosts need target_session_attrs=read-write")
 	}
@@ -179,9 +178,9 @@ func openPostgres(rawURL string) (*SQL, error) {
 	}, nil
 }
 
-// Await waits until the database answers or ctx ends, and calls report with each error. If waiting
-// cannot help, it returns at once with an error that contains advice. On Postgres, it returns an
-// error if a pooler does not preserve sessions.
+// Await waits until the database answers or ctx ends, and reports the errors that it retries. If
+// waiting cannot help, it returns at once, often with advice in the error. A pooler that does not
+// preserve Postgres sessions is such an error.
 func (s *SQL) Await(ctx context.Context, report func(error)) error {
 	ping := s.PingContext
 	if s.Dialect == dialect.Postgres {

@@ -8,9 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
+	if dir := os.Getenv("SQLDB_TEST_HOLD"); dir != "" {
 		hold(dir)
 	}
-	// A pool that cannot dial retries once a second, and only then detects that it is closed.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	goleak.VerifyTestMain(m)
 }

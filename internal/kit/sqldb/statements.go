@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Statement returns the text of a SQL file without its comment lines. So the first word is the
-// verb, which labels metrics.
+// Statement returns the text of a SQL file without lines that begin with --. So its first word is
+// the verb, which labels metrics.
 func Statement(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -21,9 +21,9 @@ func Statement(text string) string {
 	return b.String()
 }
 
-// Read assigns each text the statement of its name in a dialect, "postgres" or "sqlite3" as in ent.
-// It reads sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or else sql/NAME.sql, which is for both. A
-// missing file is an error.
+// Read stores in each value of into the statement that its key names. The dialect is "postgres" or
+// "sqlite3", as in ent. The file of a name is sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or else
+// sql/NAME.sql for both dialects. A missing file is an error.
 func Read(files fs.FS, dialect string, into map[string]*string) error {
 	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
 	if ending == "" {
@@ -64,8 +64,7 @@ func Each(ctx context.Context, db Querier, statement string, args []any, row fun
 }
 
 // JSON encodes a list of rows or ids as one parameter for Postgres's json_to_recordset or SQLite's
-// json_each. So a statement has the same text for any number of rows. It panics if the list cannot
-// be encoded.
+// json_each, so the statement has the same text for any length. JSON panics if encoding fails.
 func JSON(list any) string {
 	text, err := json.Marshal(list)
 	if err != nil {

@@ -38,6 +38,6 @@ func TestConnectionsUseTheWritableHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := strconv.ParseUint(line, 16, 32); err != nil || n == 0 {
-		t.Errorf("got timeline %q, want a timeline", line)
+		t.Errorf("got timeline %q, want hexadecimal digits", line)
 	}
 }

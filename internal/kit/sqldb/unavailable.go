@@ -11,10 +11,10 @@ import (
 )
 
 // Unavailable reports whether err means that the database cannot be reached or cannot serve
-// requests now, so that a retry may succeed. The statement may have run.
+// requests now. A retry may succeed, but the failed statement may have run.
 func Unavailable(err error) bool {
-	for _, of := range []error{sqldriver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
-		if errors.Is(err, of) {
+	for _, target := range []error{sqldriver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, target) {
 			return true
 		}
 	}
