@@ -180,7 +180,7 @@ func TestRandomCommandsNeverPanic(t *testing.T) {
 	}
 	n := 0
 	for end := time.Now().Add(span); time.Now().Before(end); {
-		s, err := Start(Options{}) // not start: its Close would wait for the lock that a panic leaves held
+		s, err := Start(Options{}) // start would close it, and wait for the lock that a panic leaves held
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestRandomCommandsNeverPanic(t *testing.T) {
 				s.db.FastForward(time.Second)
 			}
 			args := command(rnd)
-			if p := panics(s, args); p != "" {
+			if p := failure(s, args); p != "" {
 				t.Fatalf("seed %d, command %d, %q: %s", seed, n, args, p)
 			}
 		}
@@ -220,9 +220,9 @@ func command(rnd *rand.Rand) []string {
 	return args
 }
 
-// panics runs one command and returns its failure, or "": a panic, or output that is not exactly
-// one reply and would shift later replies of the connection.
-func panics(s *Server, args []string) (why string) {
+// failure runs one command. It returns "" unless the command panics, or writes more than one reply,
+// which would shift later replies of the connection.
+func failure(s *Server, args []string) (why string) {
 	defer func() {
 		if p := recover(); p != nil {
 			why = fmt.Sprintf("%v\n%s", p, debug.Stack())

@@ -16,17 +16,17 @@ const maxIdleBuffer = 64 << 10
 
 var errOutputLimit = errors.New("client does not read its replies")
 
-// A conn is one end of an in-memory connection. It behaves like a TCP connection: data written
-// before a close can still be read, then Read returns io.EOF; an expired deadline fails at once.
+// A conn is one end of an in-memory connection. As over TCP, Read returns the data written before
+// the peer closed, and then io.EOF. After a deadline, calls fail at once.
 type conn struct {
 	in, out *stream
-	cut     func() // called when the peer has too much unread data; if nil, Write waits instead
+	cut     func() // called if the peer has too much unread data; if nil, Write waits instead
 }
 
-// newPipe connects a client with the server. The client's Write waits while more than input bytes
-// are unread; the server always makes progress, because its own Write never waits. It must not
-// wait, since miniredis writes under the lock of the whole database. If the client has more than
-// output unread bytes, newPipe closes both ends, drops unread data and calls cut.
+// newPipe connects a client with the server. The client's Write waits while input bytes are unread.
+// The server's Write never waits, because miniredis writes under the lock of the whole database. If
+// the client would have more than output unread bytes, that Write closes both ends, drops unread data
+// and calls cut.
 func newPipe(input, output int, cut func()) (client, served net.Conn) {
 	up, down := newStream(input), newStream(output)
 	return &conn{in: down, out: up}, &conn{in: up, out: down, cut: cut}
@@ -96,11 +96,11 @@ type stream struct {
 	readBy, writeBy deadline
 }
 
-// A deadline starts its timer only when a caller has to wait: go-redis sets two deadlines for every
-// command, and nearly all commands are answered before them.
+// A deadline starts its timer only when a call waits: go-redis sets two deadlines for every command,
+// and nearly all replies arrive before them.
 type deadline struct {
 	at    time.Time
-	timer *time.Timer // nil until a caller waits
+	timer *time.Timer // nil until a call waits
 }
 
 func newStream(limit int) *stream {
@@ -134,8 +134,8 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-// write stores p. If the stream is full, it waits for space if waits is true, and otherwise returns
-// errOutputLimit.
+// write appends p. If the stream is full, it waits for space or, if waits is false, returns
+// errOutputLimit and appends nothing.
 func (s *stream) write(p []byte, waits bool) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // Every test here runs in a synctest bubble: time is exact, and a Read that would wait forever
 // fails the test.
 
-func TestConnDeadlines(t *testing.T) {
+func TestConnDeadlinesEndCalls(t *testing.T) {
 	const full = 8
 	start := func(c, s net.Conn) error {
 		_, err := c.Write(make([]byte, full))
@@ -191,5 +191,5 @@ func read(c net.Conn) error {
 	return err
 }
 
-// drain reads the data that start has written for the client.
+// drain reads the data that start wrote to the client.
 func drain(c net.Conn) { _ = read(c) }

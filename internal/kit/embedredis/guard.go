@@ -16,9 +16,9 @@ import (
 // maxString is the maximum size of a string that SETRANGE and SETBIT may create.
 const maxString = 64 << 20
 
-// guard handles every command before miniredis, also commands of scripts, and answers those that
-// miniredis must not receive. A connection calls it without the database lock, a script with it. So
-// it must not access the database, unless it knows the caller.
+// guard sees every command before miniredis, also commands of scripts, and answers those that
+// miniredis must not receive. It reports whether it answered. A script calls it under the database
+// lock, so guard must not access the database unless isDirect is true.
 func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	why := s.refusal(cmd, args)
 	if why == "" && isHyperLogLog(cmd) && !isDirect(c) {
@@ -31,7 +31,7 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	}
 	switch {
 	case cmd == "CLIENT" && len(args) > 0 && strings.EqualFold(args[0], "SETINFO"):
-		c.WriteOK() // every go-redis connection sends it
+		c.WriteOK() // go-redis sends it on every connection
 		return true
 	case cmd == "INFO":
 		c.WriteBulk(s.info(args))
@@ -43,9 +43,9 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// failTransaction makes the EXEC of an open transaction fail, like Redis after a command that it could not
-// queue. miniredis does so only for its own errors, so spoil provokes one: GET without a key, on a
-// discarded connection that shares the transaction.
+// failTransaction makes the EXEC of an open transaction fail, like Redis after a command that it
+// could not queue. miniredis does so only for its own errors, so failTransaction provokes one: GET
+// without a key, on a discarded connection that shares the transaction.
 func (s *Server) failTransaction(c *server.Peer) {
 	if c.Ctx == nil {
 		return
@@ -111,7 +111,7 @@ func offset(cmd string, args []string, limit int) string {
 	return notServed(fmt.Sprintf("%s beyond %d MiB", cmd, maxString>>20))
 }
 
-// finite rejects an infinite number at position i: two of opposite signs end the process.
+// finite rejects an infinite number at position i: adding two of opposite signs ends the process.
 func finite(cmd string, args []string, i int) string {
 	if i >= len(args) {
 		return ""
@@ -134,8 +134,8 @@ func claim(args []string) string {
 	return ""
 }
 
-// duplicateStream rejects a stream that occurs twice in one command: the reply would have more items than its
-// header announces, and shift every later reply of the connection.
+// duplicateStream rejects a stream that occurs twice in one command. The reply would have more items
+// than its header announces, and shift every later reply of the connection.
 func duplicateStream(cmd string, args []string) string {
 	i := slices.IndexFunc(args, func(a string) bool { return strings.EqualFold(a, "STREAMS") })
 	if i < 0 {
@@ -149,8 +149,7 @@ func duplicateStream(cmd string, args []string) string {
 	return notServed(cmd + " with one stream twice")
 }
 
-// info returns the sections of INFO for this server. Sections are selected like in Redis; unknown
-// ones are empty.
+// info returns the reply of INFO. Sections are selected like in Redis; unknown ones are empty.
 func (s *Server) info(sections []string) string {
 	all := []struct{ name, body string }{
 		{"server", fmt.Sprintf("redis_version:7.0.0\r\nredis_mode:standalone\r\nrun_id:%s\r\ntcp_port:0\r\nuptime_in_seconds:%d\r\n",

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestGuardRefuses(t *testing.T) {
+func TestGuardRejectsCommands(t *testing.T) {
 	tests := []struct {
 		command string
 		want    string
@@ -67,7 +67,7 @@ func TestGuardRefuses(t *testing.T) {
 	}
 }
 
-func TestGuardLetsPass(t *testing.T) {
+func TestGuardAcceptsCommands(t *testing.T) {
 	tests := []struct {
 		command string
 		want    any

@@ -25,8 +25,7 @@ var (
 // errChanged reports that a key changed between reading and writing it.
 var errChanged = errors.New("key changed concurrently")
 
-// isHyperLogLog reports whether hyperLogLog handles a command. miniredis does not know Redis's
-// debugging commands either.
+// isHyperLogLog reports whether hyperLogLog handles a command.
 func isHyperLogLog(cmd string) bool { return cmd == "PFADD" || cmd == "PFCOUNT" || cmd == "PFMERGE" }
 
 // isDirect reports whether a connection runs the command directly: not in a script, which holds the
@@ -40,7 +39,7 @@ func isDirect(c *server.Peer) bool {
 	return script.IsValid() && !script.Bool() && queued.IsValid() && queued.IsNil()
 }
 
-// hyperLogLog runs a command for which isHyperLogLog reports true.
+// hyperLogLog runs a command and writes its reply.
 func (s *Server) hyperLogLog(c *server.Peer, cmd string, args []string) {
 	if len(args) == 0 {
 		c.WriteError(fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(cmd)))
@@ -97,7 +96,7 @@ func (s *Server) runHyperLogLog(cmd string, args []string) (n int, err error) {
 	return 1, t.store(args[0], all)
 }
 
-// An hllTx reads keys and writes one of them in its own transaction, separate from the caller's
+// An hllTx reads keys and writes one of them in a transaction that is separate from the client's
 // connection.
 type hllTx struct {
 	s     *Server

@@ -48,7 +48,7 @@ func TestHyperLogLogMatchesRedis(t *testing.T) {
 		}
 	}
 	for _, key := range keys {
-		// Each of them counts what the other wrote.
+		// Each server counts the bytes of the other.
 		if err := genuine.Set(ctx, key+":embedded", rdb.Get(ctx, key).Val(), 0).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,8 @@ import (
 
 const (
 	tick        = 250 * time.Millisecond // between two expiry passes
-	passShare   = 20                     // a pass may take 1/20 of the time
-	inputLimit  = 1 << 20                // bytes of unread requests until a client waits
+	pauseFactor = 20                     // minimum pause after a pass, as a multiple of its duration
+	inputLimit  = 1 << 20                // unread bytes of requests at which a client waits
 	outputLimit = 64 << 20
 )
 
@@ -48,7 +48,7 @@ type Server struct {
 	pass    atomic.Int64 // nanoseconds
 	cutOff  atomic.Int64
 
-	mu     sync.Mutex // prevents Dial from adding a connection to a closing server
+	mu     sync.Mutex // Dial adds no connection while Close runs
 	closed bool
 }
 
@@ -61,7 +61,7 @@ type Stats struct {
 }
 
 // Start creates an empty Redis. It opens no port, and nothing expires until [Server.Run] is called.
-// The caller closes it after its clients.
+// The caller closes the clients first, and then the server.
 func Start(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -105,10 +105,10 @@ func (s *Server) RunID() string { return s.runID }
 
 // Run expires keys until ctx ends, and then returns nil.
 //
-// Every 250 ms it shortens all TTLs by the elapsed monotonic time. A pass visits every key and
-// blocks the whole server (about 3 ms for 10 000 keys). So the pause grows to 20 times the last
-// pass if that is longer; expiry is then inexact by as much. Time without an active Run does not
-// count. A second concurrent Run returns an error.
+// Every 250 ms, a pass shortens all TTLs by the elapsed monotonic time. It visits every key and
+// blocks the whole server (about 3 ms for 10 000 keys). If 20 times the last pass is longer than
+// 250 ms, the pause grows to that, and so does the error of expiry. TTLs do not shrink while no Run
+// is active. A second concurrent Run returns an error.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.ticking.CompareAndSwap(false, true) {
 		return errors.New("run embedded redis: already running")
@@ -129,7 +129,7 @@ func (s *Server) Run(ctx context.Context) error {
 		_, _ = s.do("PING")
 		pass := s.opts.Now().Sub(now)
 		s.pass.Store(int64(pass))
-		pause = max(tick, passShare*pass)
+		pause = max(tick, pauseFactor*pass)
 	}
 }
 
@@ -146,7 +146,7 @@ func (s *Server) Stats() Stats {
 }
 
 // Close disconnects every client, also blocked ones, and waits until no command runs. It may be
-// called more than once. It does not end Run; the context of Run does.
+// called more than once. It does not end [Server.Run].
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *Server) Close() error {
 	s.db.Lock()
 	s.db.CtxCancel() // wakes blocked clients
 	s.db.Unlock()
-	// miniredis's Close clears its protocol server while clients are connected, and a running
-	// script then dereferences a nil pointer. So the clients are disconnected first.
+	// Disconnect the clients first: miniredis's Close clears its protocol server, which a running
+	// script would still dereference.
 	s.proto.Close()
 	s.db.Close()
 	return nil

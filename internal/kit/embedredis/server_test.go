@@ -119,7 +119,7 @@ func TestRunRejectsASecondCall(t *testing.T) {
 	}
 }
 
-func TestLongPipeline(t *testing.T) {
+func TestLongPipelinesComplete(t *testing.T) {
 	const n = 50_000
 	rdb := client(t, start(t, Options{}))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -176,14 +176,14 @@ func TestStalledSubscriberBlocksNoOtherClient(t *testing.T) {
 	publish(40)
 	until(t, "the subscriber is cut off", func() bool { return s.Stats().CutOff == 1 })
 	if err := read(stalled); err == nil {
-		t.Error("the stalled subscriber can still read")
+		t.Error("got no error from a read of the stalled subscriber")
 	}
 	until(t, "only the healthy subscriber is left", func() bool {
 		return publisher.PubSubNumSub(ctx, "news").Val()["news"] == 1
 	})
 }
 
-func TestConcurrentClients(t *testing.T) {
+func TestConcurrentClientsLoseNoWrites(t *testing.T) {
 	const clients, rounds = 20, 200
 	s := start(t, Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -224,7 +224,7 @@ func TestBlockedReadEndsWithItsContext(t *testing.T) {
 	if err := rdb.XGroupCreateMkStream(t.Context(), "orders", "g", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	// Start used a connection of its own, which ends by itself.
+	// The connection of Start ends by itself.
 	until(t, "only one client is left", func() bool { return s.proto.ClientsLen() == 1 })
 
 	impatient := client(t, s)
@@ -236,8 +236,8 @@ func TestBlockedReadEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("error = %v, want a deadline", err)
 	}
-	// Not by Stats: that is a command, and every command wakes blocked clients.
-	until(t, "the server lets the dead consumer go", func() bool { return s.proto.ClientsLen() == 1 })
+	// Stats would run a command, and every command wakes blocked clients.
+	until(t, "the server disconnects the dead consumer", func() bool { return s.proto.ClientsLen() == 1 })
 
 	if err := rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "orders", Values: []string{"n", "1"}}).Err(); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestBlockedReadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCloseWithBusyClients(t *testing.T) {
+func TestCloseDisconnectsBusyClients(t *testing.T) {
 	s := start(t, Options{})
 	ctx := t.Context()
 	var g errgroup.Group
@@ -287,7 +287,7 @@ func TestCloseWithBusyClients(t *testing.T) {
 			}
 		})
 	}
-	until(t, "all are at work", func() bool {
+	until(t, "all clients are busy", func() bool {
 		n, _ := s.do("GET", "n")
 		waiting, _ := s.do("PUBSUB", "NUMSUB", "news")
 		return n != nil && cmp.Equal(waiting, []any{"news", 5}) && s.Stats().Clients >= 21
@@ -326,7 +326,7 @@ func TestSubscriptionsDoNotLeakGoroutines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the server forgets them", func() bool { return s.Stats().Clients == 1 })
+	until(t, "the subscribers are disconnected", func() bool { return s.Stats().Clients == 1 })
 	goleak.VerifyNone(t, known)
 }
 
@@ -394,7 +394,7 @@ func subscribe(t *testing.T, s *Server, channel string) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	fmt.Fprintf(c, "*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n", len(channel), channel)
-	until(t, "the subscription counts", func() bool {
+	until(t, "the subscription is active", func() bool {
 		n, _ := s.do("PUBSUB", "NUMSUB", channel)
 		return cmp.Equal(n, []any{channel, 1})
 	})
@@ -436,7 +436,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A fakeClock advances by step at every call of Now, and ticks when the test calls add.
+// A fakeClock advances by step at every call of Now, and by add. It ticks when the test sends to fire.
 type fakeClock struct {
 	mu     sync.Mutex
 	now    time.Time
