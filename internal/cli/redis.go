@@ -66,8 +66,8 @@ type bigKeysOptions struct {
 	rate, top int
 }
 
-// openRole connects to the Redis of a role.
-func (c *commands) openRole(ctx context.Context, role string) (redis.UniversalClient, error) {
+// openRedis connects to the Redis of a role.
+func (c *commands) openRedis(ctx context.Context, role string) (redis.UniversalClient, error) {
 	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: replyTimeout, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
@@ -93,7 +93,7 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	if o.rate < 0 || o.top < 1 {
 		return cmdline.Refuse("--rate must be at least 0, --top at least 1")
 	}
-	rdb, err := c.openRole(ctx, o.role)
+	rdb, err := c.openRedis(ctx, o.role)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 	} else if role == "" {
 		role = stateRole
 	}
-	rdb, err := c.openRole(ctx, role)
+	rdb, err := c.openRedis(ctx, role)
 	if err != nil {
 		return err
 	}

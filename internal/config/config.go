@@ -53,7 +53,7 @@ type Config struct {
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
 	RedisReadLimit   int    // Redis reads per second by the caches of this process; 0 is no limit
-	LogReader        string // auto reads the Postgres log where possible; off
+	LogReader        string // auto or off; auto reads the Postgres log where possible
 	L1Bytes          int    // bytes of the local caches; -1 is a tenth of the memory limit, 0 is none
 
 	CodeSender        string   // console or webhook; "" is console in embedded mode, else none
@@ -455,8 +455,8 @@ func (c *Config) Runs(part string) bool {
 }
 
 // LocalBytes returns the memory budget of the local caches: L1Bytes, or a tenth of the
-// process limit if it is -1. The limit is GOMEMLIMIT, else that of the control group, else
-// half of the machine's memory. It returns 0 if none of them is known.
+// process limit if it is -1. The limit is that of the Go runtime, else that of the control
+// group, else half of the machine's memory. It returns 0 if none of them is known.
 func (c *Config) LocalBytes() int64 {
 	if c.L1Bytes >= 0 {
 		return int64(c.L1Bytes)

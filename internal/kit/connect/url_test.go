@@ -18,7 +18,7 @@ func TestURLErrorsAreReadableAndContainNoSecrets(t *testing.T) {
 		{"a password equal to the value", "postgres://u:correcthorse@127.0.0.1/x?sslmode=correcthorse", `wrong value for "sslmode"`, "correcthorse"},
 		{"an escaped password in the value", "postgres://u:correct%20horse@127.0.0.1/x?connect_timeout=correct+horse+1", `wrong value for "connect_timeout"`, "correct horse"},
 		{"a password parameter", "postgres://127.0.0.1/x?password=correcthorse&port=correcthorse", `wrong value for "port"`, "correcthorse"},
-		{"a password of the key", "postgres://127.0.0.1/x?sslpassword=correcthorse&connect_timeout=1s", `wrong value for "connect_timeout"`, "correcthorse"},
+		{"a password of the client key", "postgres://127.0.0.1/x?sslpassword=correcthorse&connect_timeout=1s", `wrong value for "connect_timeout"`, "correcthorse"},
 		{"a bare percent sign", "postgres://u:correct%horse@127.0.0.1/x", "%2F %3F %23 and %40", "correct"},
 		{"a slash", "postgres://u:correct/horse@127.0.0.1/x", "%2F %3F %23 and %40", "correct"},
 		{"a question mark", "postgres://u:1?horse@127.0.0.1/x", "%2F %3F %23 and %40", "horse"},

@@ -153,7 +153,7 @@ func openOthers(ctx context.Context, first *probe, cfg pq.Config) (others []*pro
 	return others, err
 }
 
-// A probe is a connection that never reconnects.
+// A probe is a connection that never reconnects. Closing it does not wait for the server.
 type probe struct {
 	db      *sql.DB
 	conn    *sql.Conn
