@@ -7,11 +7,13 @@
 package testkit
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +53,28 @@ func Eventually(tb testing.TB, within time.Duration, cond func() bool) {
 		time.Sleep(pause)
 		pause = min(2*pause, 20*time.Millisecond)
 	}
+}
+
+// RunWorkers runs workers until the returned function is called, or the test ends.
+func RunWorkers(t testing.TB, workers ...interface {
+	Run(ctx context.Context) error
+}) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, w := range workers {
+		all.Go(func() {
+			if err := w.Run(ctx); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // SharedFile returns the path of a file of the data outside the repository: in TANDIAN_SHARED, or

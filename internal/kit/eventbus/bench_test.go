@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // BenchmarkDelivery measures the time from the call of Publish to a handler of another
@@ -14,12 +15,12 @@ import (
 // machine, with -benchtime 200x or more.
 func BenchmarkDelivery(b *testing.B) {
 	url := testkit.Redis(b)
-	publisher, follower := newBus(open(b, url)), newBus(open(b, url))
+	publisher, follower := newBus(redistest.Open(b, url)), newBus(redistest.Open(b, url))
 	received := make(chan time.Time, 1)
 	follower.Subscribe("t", func(context.Context, [][]byte) { received <- time.Now() })
 	e := new(recorder)
 	follower.AddObserver(e)
-	run(b, follower)
+	testkit.RunWorkers(b, follower)
 	e.await(b)
 	took := make([]time.Duration, 0, b.N)
 	for b.Loop() {

@@ -13,14 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // buses returns constructors of all buses.
 func buses() map[string]func(t *testing.T) Bus {
 	return map[string]func(t *testing.T) Bus{
 		"in the process":    func(*testing.T) Bus { return NewMemory() },
-		"an embedded Redis": func(t *testing.T) Bus { return newBus(embedded(t)) },
-		"a Redis":           func(t *testing.T) Bus { return newBus(open(t, testkit.Redis(t))) },
+		"an embedded Redis": func(t *testing.T) Bus { return newBus(redistest.OpenEmbedded(t)) },
+		"a Redis":           func(t *testing.T) Bus { return newBus(redistest.Open(t, testkit.Redis(t))) },
 	}
 }
 
@@ -37,7 +38,7 @@ func TestResetComesBeforeSync(t *testing.T) {
 		if !e.synced().IsZero() {
 			t.Error("got Synced before Run")
 		}
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		testkit.Eventually(t, soon, func() bool { return e.synced().After(begin) })
 		if diff := cmp.Diff([]string{"reset start"}, e.all()); diff != "" {
 			t.Error(diff)
@@ -60,7 +61,7 @@ func TestHandlersGetTheirTopicInOrder(t *testing.T) {
 		b.Subscribe("b", note("b"))
 		b.Subscribe("a", note("second a"))
 		e := listen(b)
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		e.await(t)
 		var ms []Message
 		for _, m := range []string{"a1", "a2", "b3", "unhandled 4", "a5", "b6", "b7"} {
@@ -79,13 +80,13 @@ func TestHandlersGetTheirTopicInOrder(t *testing.T) {
 		}
 	}
 	onEachBus(t, hears)
-	t.Run("a cluster of Redis", func(t *testing.T) { hears(t, newBus(open(t, testkit.RedisCluster(t)))) })
+	t.Run("a cluster of Redis", func(t *testing.T) { hears(t, newBus(redistest.Open(t, testkit.RedisCluster(t)))) })
 }
 
 func TestManyAndLargeMessagesArrive(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		e := listen(b)
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		e.await(t)
 		bodies := []string{"", "\x00\xff\r\n", strings.Repeat("x", maxBody)}
 		for i := range 2*sendBatch + 1 {
@@ -114,7 +115,7 @@ func TestInvalidMessagesAreRejected(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			onEachBus(t, func(t *testing.T, b Bus) {
 				e := listen(b)
-				run(t, b)
+				testkit.RunWorkers(t, b)
 				err := b.Publish(t.Context(), Message{"t", []byte("before")}, tt.m)
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got %v, want %s", err, tt.want)
@@ -131,7 +132,7 @@ func TestInvalidMessagesAreRejected(t *testing.T) {
 func TestCancelledPublishSendsNothing(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		e := listen(b)
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		e.await(t)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -152,7 +153,7 @@ func TestHandlerMayNotPublish(t *testing.T) {
 		refused := make(chan error, 1)
 		b.Subscribe("ask", func(ctx context.Context, _ [][]byte) { refused <- b.Publish(ctx, Message{"t", nil}) })
 		e := listen(b)
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		e.await(t)
 		if err := b.Publish(t.Context(), Message{"ask", nil}); err != nil {
 			t.Fatal(err)
@@ -171,7 +172,7 @@ func TestPanicOfHandlerResetsObservers(t *testing.T) {
 			}
 		})
 		e := listen(b)
-		run(t, b)
+		testkit.RunWorkers(t, b)
 		e.await(t)
 		err := b.Publish(t.Context(), Message{"t", []byte("bad")})
 		if _, local := b.(*Memory); (err != nil) != local {
@@ -191,7 +192,7 @@ func TestMemoryDeliversBeforePublishReturns(t *testing.T) {
 	b := NewMemory()
 	e := listen(b)
 	publish(t, b, "before Run")
-	run(t, b)
+	testkit.RunWorkers(t, b)
 	e.await(t)
 	var all sync.WaitGroup
 	for i := range 8 {

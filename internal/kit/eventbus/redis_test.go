@@ -107,10 +107,10 @@ func TestMessagesArriveOnceAndInOrder(t *testing.T) {
 					r.received[p] = make(map[int]bool, each)
 				}
 				lines[i] = redistest.NewProxy(t, url)
-				s := newBus(open(t, lines[i].URL()))
+				s := newBus(redistest.Open(t, lines[i].URL()))
 				s.AddObserver(r)
 				s.Subscribe("t", r.handle)
-				stop := run(t, s)
+				stop := testkit.RunWorkers(t, s)
 				defer stop()
 				readers[i] = r
 			}
@@ -119,7 +119,7 @@ func TestMessagesArriveOnceAndInOrder(t *testing.T) {
 			})
 			var all sync.WaitGroup
 			for p := range publishers {
-				s := newBus(open(t, url))
+				s := newBus(redistest.Open(t, url))
 				random := rand.New(rand.NewPCG(seed, uint64(p)))
 				all.Go(func() { publishNumbers(t, s, l, p, each, random) })
 			}
@@ -175,9 +175,9 @@ func publishNumbers(t *testing.T, s *Redis, l *ledger, p, each int, random *rand
 func TestCutConnectionLosesNothing(t *testing.T) {
 	url := testkit.Redis(t)
 	w := redistest.NewProxy(t, url)
-	follower, publisher := newBus(open(t, w.URL())), newBus(open(t, url))
+	follower, publisher := newBus(redistest.Open(t, w.URL())), newBus(redistest.Open(t, url))
 	e := listen(follower)
-	run(t, follower)
+	testkit.RunWorkers(t, follower)
 	e.await(t)
 	w.Freeze() // the cut is not noticed before the publication
 	publish(t, publisher, "one", "two")
@@ -195,10 +195,10 @@ func TestCutConnectionLosesNothing(t *testing.T) {
 func TestHalfOpenConnectionEndsSync(t *testing.T) {
 	url := testkit.Redis(t)
 	w := redistest.NewProxy(t, url)
-	follower, publisher := newBus(open(t, w.URL())), newBus(open(t, url))
+	follower, publisher := newBus(redistest.Open(t, w.URL())), newBus(redistest.Open(t, url))
 	follower.timeout = 250 * time.Millisecond
 	e := listen(follower)
-	run(t, follower)
+	testkit.RunWorkers(t, follower)
 	e.await(t)
 	w.Freeze()
 	frozen := time.Now()
@@ -224,7 +224,7 @@ func TestHalfOpenConnectionEndsSync(t *testing.T) {
 func TestSlowHandlerGetsAllOrGap(t *testing.T) {
 	for _, most := range []int{100_000, 100} {
 		t.Run(fmt.Sprint("a stream of ", most), func(t *testing.T) {
-			rdb := open(t, testkit.Redis(t))
+			rdb := redistest.Open(t, testkit.Redis(t))
 			s := newBus(rdb)
 			s.maxEntries = most
 			e := listen(s)
@@ -235,7 +235,7 @@ func TestSlowHandlerGetsAllOrGap(t *testing.T) {
 					<-release
 				}
 			}
-			run(t, s)
+			testkit.RunWorkers(t, s)
 			e.await(t)
 			publish(t, s, "slow")
 			<-entered
@@ -289,37 +289,37 @@ func TestLostMessagesAreDetected(t *testing.T) {
 		name string
 		lose func(t *testing.T, s *scene)
 	}{
-		{"everything was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.FlushAll(t.Context())) }},
-		{"the stream was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.Del(t.Context(), "td:bus")) }},
-		{"the stream was emptied", func(t *testing.T, s *scene) { must(t, s.Admin.XTrimMaxLen(t.Context(), "td:bus", 0)) }},
+		{"everything was deleted", func(t *testing.T, s *scene) { redistest.Must(t, s.Admin.FlushAll(t.Context())) }},
+		{"the stream was deleted", func(t *testing.T, s *scene) { redistest.Must(t, s.Admin.Del(t.Context(), "td:bus")) }},
+		{"the stream was emptied", func(t *testing.T, s *scene) { redistest.Must(t, s.Admin.XTrimMaxLen(t.Context(), "td:bus", 0)) }},
 		{"the stream was recreated", func(t *testing.T, s *scene) {
-			must(t, s.Admin.Del(t.Context(), "td:bus"))
+			redistest.Must(t, s.Admin.Del(t.Context(), "td:bus"))
 			s.publish(t, "1", "2", "3", "4", "5", "6")
 		}},
 		{"another program wrote to the stream", func(t *testing.T, s *scene) {
-			must(t, s.Admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "td:bus", Values: []string{"t", "t", "b", "x"}}))
+			redistest.Must(t, s.Admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "td:bus", Values: []string{"t", "t", "b", "x"}}))
 		}},
 		{"the stream was restored", func(t *testing.T, s *scene) {
-			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			redistest.Must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 		}},
 		{"restored, with as many entries", func(t *testing.T, s *scene) {
-			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			redistest.Must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2")
 		}},
 		{"restored, with more entries", func(t *testing.T, s *scene) {
-			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			redistest.Must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2", "3")
 		}},
 		{"restarted empty", func(_ *testing.T, s *scene) { s.Crash(); s.Start() }},
 		{"restarted with an old snapshot", func(t *testing.T, s *scene) {
-			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump), s.Admin.Save(t.Context()))
+			redistest.Must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump), s.Admin.Save(t.Context()))
 			s.Crash()
 			s.Start()
 			s.publish(t, "1", "2", "3")
 		}},
 		{"failed over to a replica that was behind", func(t *testing.T, s *scene) {
 			s.wire.Redirect(s.replica.URL())
-			s.publisher = newBus(open(t, s.replica.URL()))
+			s.publisher = newBus(redistest.Open(t, s.replica.URL()))
 			s.publish(t, "1", "2", "3")
 		}},
 	}
@@ -327,15 +327,15 @@ func TestLostMessagesAreDetected(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &scene{Server: redistest.Start(t)}
 			s.wire = redistest.NewProxy(t, s.URL())
-			s.publisher = newBus(open(t, s.URL()))
-			follower := newBus(open(t, s.wire.URL()))
+			s.publisher = newBus(redistest.Open(t, s.URL()))
+			follower := newBus(redistest.Open(t, s.wire.URL()))
 			e := listen(follower)
 			s.publish(t, "before")
 			s.dump = s.Admin.Dump(t.Context(), "td:bus").Val()
 			s.replica = s.Replicate()
 			s.replica.Promote() // this disconnects it
 			s.publish(t, "a", "b")
-			run(t, follower)
+			testkit.RunWorkers(t, follower)
 			e.await(t)
 			s.wire.Freeze() // the loss comes before the next read
 			tt.lose(t, s)
@@ -355,9 +355,9 @@ func TestLostMessagesAreDetected(t *testing.T) {
 func TestLosslessFailoverDoesNotReset(t *testing.T) {
 	master := redistest.Start(t)
 	w := redistest.NewProxy(t, master.URL())
-	s := newBus(open(t, w.URL()))
+	s := newBus(redistest.Open(t, w.URL()))
 	e := listen(s)
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	publish(t, s, "one")
 	r := master.Replicate()
@@ -373,10 +373,10 @@ func TestLosslessFailoverDoesNotReset(t *testing.T) {
 // Ids are dense, and marks identify the whole past, even if two calls have the same salt:
 // a call that was repeated on another master.
 func TestEntriesAreDenseAndChained(t *testing.T) {
-	for name, rdb := range map[string]redis.UniversalClient{"embedded": embedded(t), "a Redis": open(t, testkit.Redis(t))} {
+	for name, rdb := range map[string]redis.UniversalClient{"embedded": redistest.OpenEmbedded(t), "a Redis": redistest.Open(t, testkit.Redis(t))} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
-				must(t, publishScript.Run(t.Context(), rdb, []string{"td:bus"}, 10, "salt", "t", "a", "t", "b"))
+				redistest.Must(t, publishScript.Run(t.Context(), rdb, []string{"td:bus"}, 10, "salt", "t", "a", "t", "b"))
 			}
 			all := rdb.XRangeN(t.Context(), "td:bus", "-", "+", 10).Val()
 			if len(all) != 4 {
@@ -405,12 +405,12 @@ func TestEntriesAreDenseAndChained(t *testing.T) {
 }
 
 func TestPublishAfterClockWentBack(t *testing.T) {
-	rdb := open(t, testkit.Redis(t))
+	rdb := redistest.Open(t, testkit.Redis(t))
 	future := &redis.XAddArgs{Stream: "td:bus", ID: "99999999999999-5", Values: []string{"t", "t"}}
-	must(t, rdb.XAdd(t.Context(), future), rdb.XTrimMaxLen(t.Context(), "td:bus", 0))
+	redistest.Must(t, rdb.XAdd(t.Context(), future), rdb.XTrimMaxLen(t.Context(), "td:bus", 0))
 	s := newBus(rdb)
 	e := listen(s)
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	publish(t, s, "now")
 	e.await(t)
@@ -420,9 +420,9 @@ func TestPublishAfterClockWentBack(t *testing.T) {
 }
 
 func TestMarkSuspectResetsObservers(t *testing.T) {
-	s := newBus(open(t, testkit.Redis(t)))
+	s := newBus(redistest.Open(t, testkit.Redis(t)))
 	e := listen(s)
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	syncs := 0
 	e.onMessage = func(body string) {
@@ -458,12 +458,12 @@ func (g *failingObserver) Reset(ctx context.Context, why Gap) {
 
 func TestSyncComesAfterAllResets(t *testing.T) {
 	log := new(testkit.Log)
-	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
+	s := NewRedis(redistest.Open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
 	g := new(failingObserver)
 	g.fails.Store(3)
 	e := listen(s)
 	s.AddObserver(g)
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start"}, g.all()); diff != "" {
 		t.Error(diff)
@@ -477,16 +477,16 @@ func TestSyncComesAfterAllResets(t *testing.T) {
 }
 
 func TestSecondRunFails(t *testing.T) {
-	s := newBus(open(t, testkit.Redis(t)))
+	s := newBus(redistest.Open(t, testkit.Redis(t)))
 	e := listen(s)
-	stop := run(t, s)
+	stop := testkit.RunWorkers(t, s)
 	e.await(t)
 	if err := s.Run(t.Context()); err == nil {
 		t.Error("got no error from a second Run")
 	}
 	stop()
 	publish(t, s, "without an observer")
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start", "reset start"}, e.all()); diff != "" {
 		t.Error(diff)
@@ -503,8 +503,8 @@ func TestUnsupportedClientFails(t *testing.T) {
 
 func TestPublishToSilentRedisTimesOut(t *testing.T) {
 	w := redistest.NewProxy(t, testkit.Redis(t))
-	rdb := openWith(t, redisdb.RedisConfig{URL: w.URL()})
-	must(t, rdb.Ping(t.Context()))
+	rdb := redistest.OpenConfig(t, redisdb.RedisConfig{URL: w.URL()})
+	redistest.Must(t, rdb.Ping(t.Context()))
 	s := NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
 	w.Freeze()
 	defer w.Thaw()
@@ -518,7 +518,7 @@ func TestPublishToSilentRedisTimesOut(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Registerer: reg})
+	s := NewRedis(redistest.Open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Registerer: reg})
 	s.timeout = 2 * time.Second
 	e := listen(s)
 	const start = `
@@ -555,7 +555,7 @@ tandian_bus_published_total{topic="t"} 0
 	if lag := s.metrics.lag(); lag <= 0 {
 		t.Errorf("got a lag of %v before the first sync", lag)
 	}
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	if err := s.Publish(t.Context(), Message{"t", nil}, Message{"anything", nil}); err != nil {
 		t.Fatal(err)
@@ -570,15 +570,15 @@ tandian_bus_published_total{topic="t"} 0
 
 // While no process can publish, silence proves nothing.
 func TestNoSyncWhileNotWritable(t *testing.T) {
-	rdb := open(t, testkit.Redis(t))
+	rdb := redistest.Open(t, testkit.Redis(t))
 	var refused atomic.Bool
 	s := NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
 	e := listen(s)
-	run(t, s)
+	testkit.RunWorkers(t, s)
 	e.await(t)
 	another := newBus(rdb) // without Writable
 	other := listen(another)
-	run(t, another)
+	testkit.RunWorkers(t, another)
 	refused.Store(true)
 	testkit.Eventually(t, soon, func() bool { return e.has("reset " + string(GapClosed)) })
 	last := e.synced()

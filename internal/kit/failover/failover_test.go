@@ -118,12 +118,12 @@ func aged(t *testing.T, admin *redis.Client, d time.Duration) {
 		t.Fatal(parts)
 	}
 	parts[2] = fmt.Sprint(time.Now().Add(-d).UnixMilli())
-	must(t, admin.Set(t.Context(), "td:incarnation", strings.Join(parts, " "), time.Hour))
+	redistest.Must(t, admin.Set(t.Context(), "td:incarnation", strings.Join(parts, " "), time.Hour))
 }
 
 func TestNewRedisIsRecoveredAndCertified(t *testing.T) {
 	s := redistest.Start(t)
-	g := watch(t, open(t, s.URL()))
+	g := watch(t, redistest.Open(t, s.URL()))
 	g.awaitCertified(t, s.Admin)
 	if diff := cmp.Diff(Loss{}, g.last()); diff != "" {
 		t.Error(diff)
@@ -131,7 +131,7 @@ func TestNewRedisIsRecoveredAndCertified(t *testing.T) {
 	if ttl := s.Admin.PTTL(t.Context(), "td:incarnation").Val(); ttl < 29*24*time.Hour || ttl > markLife {
 		t.Errorf("got TTL %v", ttl)
 	}
-	later := watch(t, open(t, s.URL())) // a new process has nothing to do
+	later := watch(t, redistest.Open(t, s.URL())) // a new process has nothing to do
 	mark := s.Admin.Get(t.Context(), "td:incarnation").Val()
 	testkit.Eventually(t, soon, func() bool { return s.Admin.Get(t.Context(), "td:incarnation").Val() != mark }) // renewed
 	later.await(t)
@@ -139,7 +139,7 @@ func TestNewRedisIsRecoveredAndCertified(t *testing.T) {
 	if n := testutil.ToFloat64(g.losses.WithLabelValues("false")); n != 1 {
 		t.Errorf("got %v losses", n)
 	}
-	keytable.Check(t, open(t, s.URL()), "td")
+	keytable.Check(t, redistest.Open(t, s.URL()), "td")
 }
 
 // Any process may recover; changed is called in every process that saw the Redis before.
@@ -151,23 +151,23 @@ func TestChangedRedisIsRecovered(t *testing.T) {
 		least time.Duration
 	}{
 		{"everything was deleted", func(t *testing.T, s *redistest.Server) *redistest.Server {
-			must(t, s.Admin.FlushAll(t.Context()))
+			redistest.Must(t, s.Admin.FlushAll(t.Context()))
 			return s
 		}, false, 0},
 		{"the mark is invalid", func(t *testing.T, s *redistest.Server) *redistest.Server {
-			must(t, s.Admin.Set(t.Context(), "td:incarnation", "garbage", 0))
+			redistest.Must(t, s.Admin.Set(t.Context(), "td:incarnation", "garbage", 0))
 			return s
 		}, false, 0},
 		{"restarted empty", func(_ *testing.T, s *redistest.Server) *redistest.Server { s.Crash(); s.Start(); return s }, false, 0},
 		{"restarted with all data", func(t *testing.T, s *redistest.Server) *redistest.Server {
-			must(t, s.Admin.Save(t.Context()))
+			redistest.Must(t, s.Admin.Save(t.Context()))
 			s.Crash()
 			s.Start()
 			return s
 		}, true, 0},
 		{"restarted with an old snapshot", func(t *testing.T, s *redistest.Server) *redistest.Server {
 			aged(t, s.Admin, time.Hour)
-			must(t, s.Admin.Save(t.Context()))
+			redistest.Must(t, s.Admin.Save(t.Context()))
 			s.Crash()
 			s.Start()
 			return s
@@ -183,9 +183,9 @@ func TestChangedRedisIsRecovered(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := redistest.Start(t)
 			w := redistest.NewProxy(t, s.URL())
-			g := watch(t, open(t, w.URL()))
+			g := watch(t, redistest.Open(t, w.URL()))
 			g.awaitCertified(t, s.Admin)
-			other := watch(t, open(t, w.URL()))
+			other := watch(t, redistest.Open(t, w.URL()))
 			testkit.Eventually(t, soon, func() bool { return other.hasChecked() })
 			w.Freeze()
 			now := tt.lose(t, s)
@@ -225,14 +225,14 @@ func (g *process) hasChecked() bool {
 // A process that starts after the failover finds the mark of the old server.
 func TestNewProcessKnowsAgeOfData(t *testing.T) {
 	s := redistest.Start(t)
-	g := watch(t, open(t, s.URL()))
+	g := watch(t, redistest.Open(t, s.URL()))
 	g.awaitCertified(t, s.Admin)
 	g.stop()
 	aged(t, s.Admin, time.Hour)
-	must(t, s.Admin.Save(t.Context()))
+	redistest.Must(t, s.Admin.Save(t.Context()))
 	s.Crash()
 	s.Start()
-	g = watch(t, open(t, s.URL()))
+	g = watch(t, redistest.Open(t, s.URL()))
 	g.awaitCertified(t, s.Admin)
 	if l := g.last(); !l.Known || l.Age < time.Hour || l.Age > time.Hour+soon {
 		t.Errorf("%+v", l)
@@ -242,7 +242,7 @@ func TestNewProcessKnowsAgeOfData(t *testing.T) {
 
 func TestFailedRecoveryIsRetriedAndNotCertified(t *testing.T) {
 	s := redistest.Start(t)
-	g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	g := &process{Detector: NewDetector(redistest.Open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.fail.Store(2)
 	g.run(t)
 	for i := range 3 {
@@ -266,7 +266,7 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 	s := redistest.Start(t)
 	var guards []*process
 	for range 2 {
-		g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+		g := &process{Detector: NewDetector(redistest.Open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 		g.run(t)
 		guards = append(guards, g)
 	}
@@ -276,7 +276,7 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 		g.await(t, "recover")
 		testkit.Eventually(t, soon, g.hasChecked)
 	}
-	must(t, s.Admin.FlushAll(t.Context()))
+	redistest.Must(t, s.Admin.FlushAll(t.Context()))
 	for _, g := range guards {
 		testkit.Eventually(t, soon, func() bool { return slices.Contains(g.all(), "changed") })
 	}
@@ -285,17 +285,17 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 // A loss during the recovery from an earlier one must not be certified.
 func TestLossDuringRecoveryIsRecovered(t *testing.T) {
 	s := redistest.Start(t)
-	first := watch(t, open(t, s.URL()))
+	first := watch(t, redistest.Open(t, s.URL()))
 	first.awaitCertified(t, s.Admin)
 	first.stop()
 	aged(t, s.Admin, time.Minute)
-	must(t, s.Admin.Save(t.Context()))
+	redistest.Must(t, s.Admin.Save(t.Context()))
 	s.Crash()
 	s.Start()
-	g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	g := &process{Detector: NewDetector(redistest.Open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.run(t)
 	testkit.Eventually(t, soon, func() bool { return g.entered.Load() == 1 })
-	must(t, s.Admin.Del(t.Context(), "td:incarnation"))
+	redistest.Must(t, s.Admin.Del(t.Context(), "td:incarnation"))
 	close(g.hold)
 	g.await(t, "recover", "recover")
 	if g.found[0].Known == g.last().Known {
@@ -306,7 +306,7 @@ func TestLossDuringRecoveryIsRecovered(t *testing.T) {
 func TestReplicaIsNotCertified(t *testing.T) {
 	s := redistest.Start(t)
 	r := s.Replicate()
-	g := watch(t, open(t, r.URL()))
+	g := watch(t, redistest.Open(t, r.URL()))
 	testkit.Eventually(t, soon, func() bool { return testutil.ToFloat64(g.errors.WithLabelValues("look")) >= 3 })
 	if _, err := g.Incarnation(t.Context()); !errors.Is(err, errReplica) {
 		t.Error(err)
@@ -319,8 +319,8 @@ func TestReplicaIsNotCertified(t *testing.T) {
 func TestRedisWithoutIncarnationIsLoggedOnce(t *testing.T) {
 	bare := miniredis.RunT(t)
 	clients := map[string]redis.UniversalClient{
-		"an embedded one": embedded(t),
-		"without INFO":    open(t, "redis://"+bare.Addr()),
+		"an embedded one": redistest.OpenEmbedded(t),
+		"without INFO":    redistest.Open(t, "redis://"+bare.Addr()),
 		"of another kind": redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}}),
 	}
 	for name, rdb := range clients {
@@ -344,7 +344,7 @@ func TestRedisWithoutIncarnationIsLoggedOnce(t *testing.T) {
 
 func TestIncarnationsDiffer(t *testing.T) {
 	s := redistest.Start(t)
-	w := NewDetector(open(t, s.URL()), DetectorOptions{})
+	w := NewDetector(redistest.Open(t, s.URL()), DetectorOptions{})
 	name := func() (id string) {
 		testkit.Eventually(t, soon, func() (ok bool) {
 			var err error
@@ -362,7 +362,7 @@ func TestIncarnationsDiffer(t *testing.T) {
 	s.Crash()
 	s.Start()
 	restarted := name()
-	w.rdb = open(t, r.URL())
+	w.rdb = redistest.Open(t, r.URL())
 	promoted := name()
 	if first == restarted || first == promoted || restarted == promoted {
 		t.Error(first, restarted, promoted)
@@ -370,14 +370,14 @@ func TestIncarnationsDiffer(t *testing.T) {
 }
 
 func TestClusterIsCheckedAsAWhole(t *testing.T) {
-	rdb := open(t, testkit.RedisCluster(t))
+	rdb := redistest.Open(t, testkit.RedisCluster(t))
 	g := watch(t, rdb)
 	g.await(t, "recover")
 	testkit.Eventually(t, soon, func() bool { return rdb.Exists(t.Context(), "td:incarnation").Val() == 1 })
 	mark := rdb.Get(t.Context(), "td:incarnation").Val()
 	testkit.Eventually(t, soon, func() bool { return rdb.Get(t.Context(), "td:incarnation").Val() != mark }) // renewed
 	// Like the mark of another master: the age of the data is unknown.
-	must(t, rdb.Set(t.Context(), "td:incarnation", "other id "+strings.Fields(mark)[2], time.Hour))
+	redistest.Must(t, rdb.Set(t.Context(), "td:incarnation", "other id "+strings.Fields(mark)[2], time.Hour))
 	g.await(t, "recover", "recover", "changed")
 	if diff := cmp.Diff([]Loss{{}, {}}, g.found); diff != "" {
 		t.Error(diff)
@@ -386,7 +386,7 @@ func TestClusterIsCheckedAsAWhole(t *testing.T) {
 
 func TestTwoDetectorsShareARegistry(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	rdb := open(t, testkit.Redis(t))
+	rdb := redistest.Open(t, testkit.Redis(t))
 	NewDetector(rdb, DetectorOptions{Role: "state", Registerer: reg})
 	NewDetector(rdb, DetectorOptions{Role: "cache", Registerer: reg})
 	for name, want := range map[string]int{"tandian_redis_losses_total": 4, "tandian_redis_watch_errors_total": 6} {

@@ -19,13 +19,14 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 func TestNotifyHintsWatchesInAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := eventbus.NewMemory()
 		here, there := New(bus, Options{}), New(bus, Options{})
-		run(t, bus, here, there)
+		testkit.RunWorkers(t, bus, here, there)
 		list := append(watch(t, here, "a", "a", "b"), watch(t, there, "a", "b", "b")...)
 		time.Sleep(time.Second)
 		hinted(list...) // hints of the start
@@ -57,7 +58,7 @@ func TestClosedWatchGetsNoHints(t *testing.T) {
 			list[closed].Close()
 			want[closed] = false
 			h.Notify("a")
-			stop := run(t, h)
+			stop := testkit.RunWorkers(t, h)
 			synctest.Wait()
 			if diff := cmp.Diff(want, hinted(list...)); diff != "" {
 				t.Errorf("closed %d (-want +got)\n%s", closed, diff)
@@ -90,7 +91,7 @@ func TestNotificationsAreCombined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := new(fakeBus)
 		h := New(bus, Options{})
-		run(t, h)
+		testkit.RunWorkers(t, h)
 		h.Notify("first") // sent at once
 		synctest.Wait()
 		for i := range 1000 {
@@ -122,7 +123,7 @@ func TestManyKeysAreSplitIntoMessages(t *testing.T) {
 		}
 		list := watch(t, other, keys...)
 		h.Notify(keys...)
-		run(t, h, other)
+		testkit.RunWorkers(t, h, other)
 		time.Sleep(time.Second)
 		if bodies, _ := bus.published(); len(bodies) != 3 {
 			t.Errorf("got %d messages", len(bodies))
@@ -144,7 +145,7 @@ func TestTooManyKeysHintAll(t *testing.T) {
 		for i := range 11 {
 			h.Notify("k" + strconv.Itoa(i))
 		}
-		run(t, h, other)
+		testkit.RunWorkers(t, h, other)
 		time.Sleep(time.Second)
 		if diff := cmp.Diff([]bool{true, true}, hinted(list...)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -163,7 +164,7 @@ func TestFailedPublishIsRetried(t *testing.T) {
 		bus := new(fakeBus)
 		log := new(testkit.Log)
 		h, other := New(bus, Options{Log: slog.New(slog.NewTextHandler(log, nil))}), New(bus, Options{})
-		run(t, h, other)
+		testkit.RunWorkers(t, h, other)
 		list := append(watch(t, h, "a", "b"), watch(t, other, "a", "b")...)
 		bus.failWith(errors.New("bus is unavailable"))
 		h.Notify("a")
@@ -192,7 +193,7 @@ func TestPendingKeysArePublishedAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := new(fakeBus)
 		h := New(bus, Options{Debounce: time.Hour})
-		stop := run(t, h)
+		stop := testkit.RunWorkers(t, h)
 		h.Notify("a")
 		synctest.Wait()
 		h.Notify("b")
@@ -207,7 +208,7 @@ func TestGapHintsAllWatchesInGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := eventbus.NewMemory()
 		h := New(bus, Options{})
-		run(t, h)
+		testkit.RunWorkers(t, h)
 		var keys []string
 		for i := range 10*hintBatch - 1 {
 			keys = append(keys, "k"+strconv.Itoa(i))
@@ -274,7 +275,7 @@ func TestMetrics(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		bus := eventbus.NewMemory()
 		h := New(bus, Options{Registerer: reg})
-		run(t, h)
+		testkit.RunWorkers(t, h)
 		watch(t, h, "a", "a", "b")
 		h.Notify("a", "c")
 		synctest.Wait()
@@ -307,7 +308,7 @@ tandian_live_watches 3
 }
 
 func TestProcessesHintEachOtherOverRedis(t *testing.T) {
-	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
 		list := watch(t, two.Hub, "a", "b")
 		one.Notify("a")
@@ -319,7 +320,7 @@ func TestProcessesHintEachOtherOverRedis(t *testing.T) {
 }
 
 func TestLostBusHintsAllWatches(t *testing.T) {
-	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
 		list := append(watch(t, one.Hub, "a"), watch(t, two.Hub, "b")...)
 		one.Notify("x") // a message is on the bus

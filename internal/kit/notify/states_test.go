@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // A fakeReceiver records its calls.
@@ -56,7 +57,7 @@ func (r *fakeReceiver) is(t *testing.T, want ...string) {
 func TestSubscribersShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(eventbus.NewMemory(), Options{})
-		run(t, h)
+		testkit.RunWorkers(t, h)
 		states := NewSharedUpdates[int](h)
 		var now, reads atomic.Int64
 		source := func() broadcast.Source {

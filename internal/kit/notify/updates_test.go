@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // A cell is a state with a Read that can fail.
@@ -76,7 +77,7 @@ func next(c <-chan int64) int64 {
 func newHub(t *testing.T) *Hub {
 	t.Helper()
 	h := New(eventbus.NewMemory(), Options{})
-	run(t, h)
+	testkit.RunWorkers(t, h)
 	return h
 }
 
@@ -322,7 +323,7 @@ func TestSlowReceiverGetsNewestState(t *testing.T) {
 // TestLastStateAlwaysArrives checks the invariant: any process may notify at any time,
 // and the bus may lose messages, but a subscriber gets the last state.
 func TestLastStateAlwaysArrives(t *testing.T) {
-	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		const keys, writes = 20, 3000
 		rnd := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 		processes := []process{startProcess(t, rdb, Options{Debounce: time.Millisecond}), startProcess(t, rdb, Options{})}

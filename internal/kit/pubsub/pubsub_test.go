@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // A recorder records messages and gaps.
@@ -53,7 +54,7 @@ func listen(t *testing.T, rdb redis.UniversalClient, o Options) (*Channel, *reco
 	e := new(recorder)
 	o.Channel = "td:hints"
 	h := New(rdb, o, e.handle, e.onGap)
-	run(t, h)
+	testkit.RunWorkers(t, h)
 	testkit.Eventually(t, soon, func() bool { return e.gaps() > 0 })
 	return h, e
 }
@@ -66,7 +67,7 @@ func publish(t *testing.T, h *Channel, body string) {
 }
 
 func TestMessagesReachEveryProcess(t *testing.T) {
-	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+	redistest.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		here, ear1 := listen(t, rdb, Options{})
 		_, ear2 := listen(t, rdb, Options{})
 		publish(t, here, "7")
@@ -86,7 +87,7 @@ func TestMessagesStayInProcessWithoutRedis(t *testing.T) {
 }
 
 func TestMessagesAreShardedOnCluster(t *testing.T) {
-	rdb, ok := open(t, redisdb.RedisConfig{URL: testkit.RedisCluster(t)}).(*redis.ClusterClient)
+	rdb, ok := redistest.OpenConfig(t, redisdb.RedisConfig{URL: testkit.RedisCluster(t)}).(*redis.ClusterClient)
 	if !ok {
 		t.Fatal("not a cluster client")
 	}

@@ -170,24 +170,16 @@ func (s *Server) Crash() {
 func (s *Server) Replicate() *Server {
 	s.t.Helper()
 	r := Start(s.t)
-	s.must(r.Admin.ReplicaOf(s.t.Context(), "127.0.0.1", s.port))
+	Must(s.t, r.Admin.ReplicaOf(s.t.Context(), "127.0.0.1", s.port))
 	testkit.Eventually(s.t, deadline, func() bool {
 		return strings.Contains(r.Admin.Info(s.t.Context(), "replication").Val(), "master_link_status:up")
 	})
-	s.must(s.Admin.Do(s.t.Context(), "WAIT", "1", "0"))
+	Must(s.t, s.Admin.Do(s.t.Context(), "WAIT", "1", "0"))
 	return r
 }
 
 // Promote makes s a master.
 func (s *Server) Promote() {
 	s.t.Helper()
-	s.must(s.Admin.ReplicaOf(s.t.Context(), "NO", "ONE"))
-}
-
-// must fails the test on an error of a command.
-func (s *Server) must(cmd redis.Cmder) {
-	s.t.Helper()
-	if err := cmd.Err(); err != nil {
-		s.t.Fatal(err)
-	}
+	Must(s.t, s.Admin.ReplicaOf(s.t.Context(), "NO", "ONE"))
 }
