@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A CA signs certificates for one test. Its files are in a directory of the test.
+// A CA signs certificates for one test. Their files are in a directory of the test.
 type CA struct {
 	File string // its own certificate, as PEM
 
@@ -36,7 +36,7 @@ func NewCA(tb testing.TB) *CA {
 }
 
 // Sign creates a certificate and a key for a server or a client, and returns their files. hosts are
-// names or addresses of a server. A certificate with a negative duration has expired.
+// DNS names or IP addresses of a server. If lasts is negative, the certificate has expired.
 func (ca *CA) Sign(name string, lasts time.Duration, hosts ...string) (cert, key string) {
 	ca.tb.Helper()
 	want := &x509.Certificate{
@@ -59,7 +59,7 @@ func (ca *CA) make(name string, want, parent *x509.Certificate, by *ecdsa.Privat
 	fatal := func(err error) {
 		if err != nil {
 			ca.tb.Helper()
-			ca.tb.Fatalf("make the certificate of %s: %v", name, err)
+			ca.tb.Fatalf("create certificate of %s: %v", name, err)
 		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisCluster starts a cluster of three masters for this test and returns its address for
-// redisdb.OpenRedis (redis+cluster://…). See [Redis].
+// RedisCluster is like [Redis], but starts a cluster of three masters. It returns the URL for
+// redisdb.OpenRedis (redis+cluster://…).
 func RedisCluster(tb testing.TB) string {
 	tb.Helper()
 	const nodes, slots = 3, 16384
@@ -33,11 +33,11 @@ func RedisCluster(tb testing.TB) string {
 		rdb := redis.NewClient(&redis.Options{Addr: n.addr(), Username: AdminUser, Password: "any"})
 		tb.Cleanup(func() { _ = rdb.Close() })
 		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
-			tb.Fatalf("give slots to a cluster node: %v", err)
+			tb.Fatalf("assign slots to cluster node: %v", err)
 		}
 		for _, other := range all[:i] {
 			if err := rdb.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.bus).Err(); err != nil {
-				tb.Fatalf("join the cluster nodes: %v", err)
+				tb.Fatalf("join cluster nodes: %v", err)
 			}
 		}
 	}
@@ -57,8 +57,8 @@ type clusterNode struct{ port, bus string }
 
 func (n clusterNode) addr() string { return net.JoinHostPort("127.0.0.1", n.port) }
 
-// startClusterNode starts an empty node on two free ports. If another test takes one of them first,
-// it tries others.
+// startClusterNode starts an empty node on two free ports. If another process takes one first, it
+// tries other ports.
 func startClusterNode(ctx context.Context, program string, options ...string) (n clusterNode, stop func(), err error) {
 	for range 5 {
 		var ports []string
@@ -76,5 +76,5 @@ func startClusterNode(ctx context.Context, program string, options ...string) (n
 			break
 		}
 	}
-	return n, nil, fmt.Errorf("start a cluster node: %w", err)
+	return n, nil, fmt.Errorf("start cluster node: %w", err)
 }

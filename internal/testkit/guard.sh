@@ -1,12 +1,12 @@
-# guard: runs a server while the writer of its input lives.
+# guard: runs a server until standard input ends.
 #
 # $1   the server's directory; its output goes to the file log there, and the
 #      directory is removed afterwards
 # $2…  the server's command line; it must stay in the foreground
 #
-# The input is a pipe from the test process. It is closed when the test ends, and
-# by the kernel when that process dies, so no server outlives its test. The server
-# is killed without a shutdown, since it stores nothing.
+# The input is a pipe from the test process. The test closes it at its end, the kernel
+# when that process dies, so no server outlives its test. The server is killed without
+# a shutdown, because its data is not needed.
 dir=$1
 shift
 "$@" </dev/null >"$dir/log" 2>&1 &

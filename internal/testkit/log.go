@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Log collects written text for a test. The zero value is empty. It is safe for concurrent use.
+// Log is a writer that collects text. The zero value is empty. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// PgBouncer starts a PgBouncer for this test, in front of the database of dsn, and returns the DSN
-// through it. Settings are lines of the section [pgbouncer] of its configuration, such as
+// PgBouncer starts a PgBouncer for the database of dsn and returns the DSN through it. It ends with
+// the test. Settings are lines of its configuration section [pgbouncer], such as
 // "pool_mode = transaction". Clients need no password.
 //
 // The program is the one in TANDIAN_TEST_PGBOUNCER.

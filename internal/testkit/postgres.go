@@ -24,8 +24,8 @@ import (
 // and a migration.
 const patience = 2 * time.Minute
 
-// Postgres creates an empty database for this test and returns its DSN. It drops the database after
-// the test, with open connections too. The server is the one in TANDIAN_TEST_DATABASE_URL, whose
+// Postgres creates an empty database for this test and returns its DSN. After the test it drops the
+// database, even if connections are open. The server is the one in TANDIAN_TEST_DATABASE_URL, whose
 // role must be allowed to create databases.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
@@ -35,18 +35,18 @@ func Postgres(tb testing.TB) string {
 	defer cancel()
 	// template0 accepts no connections, so none can block the copy.
 	if err := s.create(ctx, name, "template0"); err != nil {
-		tb.Fatalf("create a test database: %v", err)
+		tb.Fatalf("create test database: %v", err)
 	}
 	return s.dropAfterTest(tb, name)
 }
 
 // PostgresFrom is like [Postgres], but the database is a copy of the template called name, which
-// migrate fills. The first test that needs the template creates it. All test processes that use the
-// server share it, and it is not removed. If the server outlives the test run, name must contain a
-// version or a hash of what migrate does.
+// migrate fills. The first test that needs the template creates it. All test processes on the
+// server share it, and it is never removed. If the server outlives the test run, name must contain
+// a version or hash of migrate.
 //
-// migrate may run in another process than the one that uses its result, so it must be
-// deterministic. It must close its connections before it returns.
+// migrate must be deterministic, because it may run in another process. It must close its
+// connections before it returns.
 func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, dsn string) error) string {
 	tb.Helper()
 	s := connect(tb)
@@ -58,18 +58,18 @@ func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, 
 	err := s.create(ctx, database, template)
 	if pq.As(err, pqerror.InvalidCatalogName) != nil {
 		if err := s.makeTemplate(ctx, template, migrate); err != nil {
-			tb.Fatalf("make the template database %q: %v", name, err)
+			tb.Fatalf("create template database %q: %v", name, err)
 		}
 		err = s.create(ctx, database, template)
 	}
 	if err != nil {
-		tb.Fatalf("create a test database from the template %q: %v", name, err)
+		tb.Fatalf("create test database from template %q: %v", name, err)
 	}
 	return s.dropAfterTest(tb, database)
 }
 
-// OwnServer runs a test again, alone, on a PostgreSQL server without other tests, and reports
-// whether this is that run. If it is not, the test must return.
+// OwnServer reports whether this test has a PostgreSQL server of its own. If not, it runs the test
+// again in a new process with such a server, and the caller must return.
 func OwnServer(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("TANDIAN_TEST_OWN_SERVER") != "" {
@@ -137,7 +137,7 @@ func (s pgServer) dropAfterTest(tb testing.TB, database string) string {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := s.drop(ctx, database); err != nil {
-			tb.Errorf("drop a test database: %v", err)
+			tb.Errorf("drop test database: %v", err)
 		}
 	})
 	return s.dsn(database)
@@ -148,7 +148,8 @@ func (s pgServer) create(ctx context.Context, name, template string) error {
 	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
 }
 
-// drop removes a database and its replication slots. It first ends the reader of an active slot.
+// drop drops a database with its replication slots. It first ends the readers of active slots, which
+// would block it.
 func (s pgServer) drop(ctx context.Context, name string) error {
 	_, err := s.db.ExecContext(ctx,
 		"SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE database = $1 AND active", name)
@@ -179,7 +180,7 @@ func (s pgServer) makeTemplate(ctx context.Context, template string, migrate fun
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // otherwise the end of the session unlocks
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // after an error, the end of the session unlocks
 	}()
 
 	var exists bool
@@ -214,12 +215,10 @@ func (s pgServer) publish(ctx context.Context, draft, template string) error {
 	return s.exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+template)
 }
 
-// freshName returns a unique database name.
 func freshName() string {
 	return "t_" + hex.EncodeToString([]byte(rand.Text())[:10])
 }
 
-// lockKey returns the advisory lock key of a template.
 func lockKey(template string) int64 {
 	sum := sha256.Sum256([]byte("testkit " + template))
 	return int64(binary.BigEndian.Uint64(sum[:8]))

@@ -20,13 +20,11 @@ import (
 //go:embed guard.sh
 var guard string
 
-// Redis starts an empty redis-server without persistence for this test and returns its URL, a unix
-// socket that other users and tests cannot reach. The server ends with the test, and also when the
-// test process is killed.
+// Redis starts an empty redis-server without persistence and returns its URL, a unix socket that
+// other users cannot access. The server ends with the test, also when the test process is killed.
 //
-// The address has the permissions of the user tandian in deploy/redis/users.acl, for any key: no
-// KEYS, FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the like. Tests control their server through
-// [RedisAdmin].
+// The URL has the command permissions of the user tandian in deploy/redis/users.acl: no KEYS,
+// FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the like. Tests control their server through [RedisAdmin].
 //
 // Options are added to the command line, for example "--maxmemory-policy", "allkeys-lfu". The
 // program is the one in TANDIAN_TEST_REDIS_SERVER.
@@ -66,7 +64,7 @@ func startRedis(ctx context.Context, program string, options ...string) (url str
 		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
 		"--dir", dir, "--save", "", "--appendonly", "no",
 	}, acl, options)
-	cmd := exec.Command("sh", args...) //nolint:noctx // it ends with its input
+	cmd := exec.Command("sh", args...) //nolint:noctx // ends with its input
 	end, err := startGuard(cmd)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
@@ -75,7 +73,7 @@ func startRedis(ctx context.Context, program string, options ...string) (url str
 		end()
 		_ = os.RemoveAll(dir) // already removed, unless the guard never ran
 	}
-	if err := answering(ctx, socket, 10*time.Second); err != nil {
+	if err := awaitPing(ctx, socket, 10*time.Second); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // a test's directory
 		stop()
 		return "", nil, fmt.Errorf("%w\n%s", err, log)
@@ -98,8 +96,8 @@ func startGuard(cmd *exec.Cmd) (stop func(), err error) {
 	}, nil
 }
 
-// answering waits until the server at a unix socket answers a PING.
-func answering(ctx context.Context, socket string, within time.Duration) error {
+// awaitPing waits until the server at a unix socket answers a PING.
+func awaitPing(ctx context.Context, socket string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
@@ -142,8 +140,7 @@ func ping(ctx context.Context, socket string) error {
 	return nil
 }
 
-// shortTemp returns a directory for sockets: socket paths are limited to about a hundred bytes, and
-// temporary directories may be deep.
+// shortTemp returns a directory for sockets, whose paths are limited to about a hundred bytes.
 func shortTemp() string {
 	if dir := os.TempDir(); len(dir) <= 60 {
 		return dir

@@ -11,29 +11,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AdminUser is a user with all permissions on every test Redis. Tests use it through [RedisAdmin]
-// to control their servers. It has no password.
+// AdminUser has all permissions on every test Redis. Tests use it through [RedisAdmin] to control
+// their servers. It accepts any password.
 const AdminUser = "admin"
 
-// RedisAdmin returns the address of a test Redis, from [Redis] or [RedisCluster], for [AdminUser].
-// Without a user, an address gives the permissions of a production server.
+// RedisAdmin returns the address of a test Redis for [AdminUser]. address is from [Redis] or
+// [RedisCluster]: without a user, it has the permissions of a production server.
 func RedisAdmin(tb testing.TB, address string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
-		tb.Fatalf("address of a Redis: %v", err)
+		tb.Fatalf("parse Redis address: %v", err)
 	}
 	u.User = url.UserPassword(AdminUser, "any")
 	return u.String()
 }
 
 // RedisAsServer returns the address of a test Redis for the user tandian of deploy/redis/users.acl,
-// with the same restriction to keys and channels.
+// including the restriction to its keys and channels.
 func RedisAsServer(tb testing.TB, address string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
-		tb.Fatalf("address of a Redis: %v", err)
+		tb.Fatalf("parse Redis address: %v", err)
 	}
 	u.User = url.UserPassword("tandian", "tandian")
 	return u.String()
@@ -51,15 +51,15 @@ func writeACL(dir string) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var known strings.Builder // copied lines
+	var copied strings.Builder
 	var rights []string
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
-		if len(words) > 2 && words[1] == "exporter" { // copied: the metrics exporter
-			known.WriteString(line)
+		if len(words) > 2 && words[1] == "exporter" { // the metrics exporter
+			copied.WriteString(line)
 		}
 		if len(words) > 2 && words[1] == "tandian" {
-			known.WriteString(line)
+			copied.WriteString(line)
 			for _, word := range words[2:] {
 				if strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-") {
 					rights = append(rights, word)
@@ -72,12 +72,12 @@ func writeACL(dir string) (options []string, err error) {
 	}
 	file := filepath.Join(dir, "users.acl")
 	acl := "user default on nopass ~* &* " + strings.Join(rights, " ") + "\n" +
-		"user " + AdminUser + " on nopass ~* &* +@all\n" + known.String()
+		"user " + AdminUser + " on nopass ~* &* +@all\n" + copied.String()
 	return []string{"--aclfile", file, "--masteruser", AdminUser, "--masterauth", "any"}, os.WriteFile(file, []byte(acl), 0o600)
 }
 
-// AdminClient returns a client of the same test Redis as rdb, a server or a cluster, with all
-// permissions. It is closed with the test.
+// AdminClient returns a client of the same test Redis or cluster as rdb, for [AdminUser]. It closes
+// with the test.
 func AdminClient(tb testing.TB, rdb redis.UniversalClient) (admin redis.UniversalClient) {
 	tb.Helper()
 	switch c := rdb.(type) {

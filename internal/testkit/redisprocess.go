@@ -11,9 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisProcess runs redis-server with only these arguments, as a server or as a Sentinel, in a new
-// empty directory, until the test ends. It returns the directory when the server answers a PING at
-// o.
+// RedisProcess runs redis-server with only these arguments, as a server or a Sentinel, until the
+// test ends. It waits until the server answers a PING at o, and returns its new empty directory.
 func RedisProcess(tb testing.TB, o *redis.Options, args ...string) (dir string) {
 	tb.Helper()
 	program := redisProgram(tb)

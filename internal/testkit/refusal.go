@@ -10,13 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Refusal is a state in which a Redis answers reads and refuses writes.
+// A Refusal is a state in which a Redis answers reads and rejects writes.
 type Refusal struct {
 	Name       string
 	Begin, End func(ctx context.Context, admin *redis.Client) error
 }
 
-// Refusals returns the states of a single server. The server must be from [RefusingRedis].
+// Refusals returns the refusals of a single server. The server must be from [RefusingRedis].
 func Refusals() []Refusal {
 	do := func(commands ...[]any) func(context.Context, *redis.Client) error {
 		return func(ctx context.Context, admin *redis.Client) error {

@@ -15,7 +15,7 @@ func TestLeaksFindsSecrets(t *testing.T) {
 		{`{"time":"2026-11-21T18:38:05.710700081Z","msg":"request","ms":1.957,"request_id":"B2LFL5MZRTEGDH6MH43SQDAKYM"}`, false},
 		{`{"msg":"ready","addr":"127.0.0.1:18080","database":"Postgres localhost:5432/x"}`, false},
 		{`{"msg":"migrated","version":20261121181306}`, false},
-		{`{"msg":"x","ms":0.042137,"n":1042137}`, true}, // a number that looks the same by chance: .042137
+		{`{"msg":"x","ms":0.042137,"n":1042137}`, true}, // .042137 matches by chance
 		{`{"msg":"x","n":1042137}`, false},
 		{`{"code":"042137"}`, true},
 		{`{"err":"the password correct horse is wrong"}`, true},

@@ -12,15 +12,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Span is a client span: a call that leaves the process.
+// A Span is a recorded client span: one call to another process.
 type Span struct {
 	Name       string
 	Attributes map[string]any
 	Failed     bool
 }
 
-// ClientSpans returns the client spans that do starts below a root span. It fails the test if a
-// span contains the word "secret".
+// ClientSpans runs do with a context of a root span and returns the spans that it started. It fails
+// the test if one is no client span directly below the root, or contains the word "secret".
 func ClientSpans(t *testing.T, do func(context.Context)) []Span {
 	t.Helper()
 	memory := tracetest.NewInMemoryExporter()
@@ -39,7 +39,7 @@ func ClientSpans(t *testing.T, do func(context.Context)) []Span {
 		spans = append(spans, one)
 	}
 	if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") {
-		t.Errorf("a span shows a value: %s", text)
+		t.Errorf("a span contains a secret: %s", text)
 	}
 	return spans
 }

@@ -3,7 +3,8 @@
 //
 // Tests that need a server are skipped if none is configured, so that plain `go test` works with
 // only Go installed. With TANDIAN_REQUIRE_SERVERS=1, which `make test` sets, they fail instead.
-// Everything that a function starts or creates is removed after the test.
+// Except for templates and topologies, everything that a function starts or creates ends with the
+// test.
 package testkit
 
 import (
@@ -36,11 +37,11 @@ func Seed(tb testing.TB) uint64 {
 		_, _ = cryptorand.Read(b[:]) // never fails
 		seed = binary.LittleEndian.Uint64(b[:])
 	}
-	tb.Logf("to repeat the random choices: TANDIAN_TEST_SEED=%d", seed)
+	tb.Logf("repeat with TANDIAN_TEST_SEED=%d", seed)
 	return seed
 }
 
-// Eventually waits until cond returns true, and fails the test after the given time. It checks at
+// Eventually waits until cond returns true, and fails the test if within passes first. It checks at
 // once and then at growing intervals of up to 20 ms. Call it from the test's goroutine.
 func Eventually(tb testing.TB, within time.Duration, cond func() bool) {
 	tb.Helper()
@@ -77,9 +78,9 @@ func RunWorkers(t testing.TB, workers ...interface {
 	return stop
 }
 
-// SharedFile returns the path of a file of the data outside the repository: in TANDIAN_SHARED, or
-// in the directory shared next to the repository. rel is its path there, with slashes. If the file
-// is missing, ok is false; with TANDIAN_REQUIRE_SHARED=1 the test fails.
+// SharedFile returns the path of a data file outside the repository. rel is its slash-separated path
+// below TANDIAN_SHARED, by default the directory shared next to the repository. If the file is
+// missing, ok is false; with TANDIAN_REQUIRE_SHARED=1 the test fails.
 func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	tb.Helper()
 	rel = filepath.FromSlash(rel)
@@ -103,8 +104,7 @@ func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	return path, false
 }
 
-// Root returns the top directory of the repository. It works in every package, also in the module
-// lab/.
+// Root returns the top directory of the repository, also for tests of the module lab.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	root, err := root()
@@ -135,7 +135,7 @@ func root() (string, error) {
 func missingServer(tb testing.TB, what string) {
 	tb.Helper()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
-		tb.Fatalf("needs %s, which TANDIAN_REQUIRE_SERVERS=1 promises: run `make test`", what)
+		tb.Fatalf("needs %s, because of TANDIAN_REQUIRE_SERVERS=1: run `make test`", what)
 	}
 	tb.Skipf("needs %s: run `make test`", what)
 }
@@ -145,6 +145,6 @@ func missingServer(tb testing.TB, what string) {
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("left to make nightly")
+		tb.Skip("too long for -short: run `make nightly`")
 	}
 }

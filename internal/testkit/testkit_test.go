@@ -32,12 +32,12 @@ func TestMain(m *testing.M) {
 }
 
 func TestMissingServersSkipOrFail(t *testing.T) {
-	ask := map[string]func(testing.TB){
+	calls := map[string]func(testing.TB){
 		"PostgreSQL":          func(tb testing.TB) { testkit.Postgres(tb) },
 		"PostgreSQL template": func(tb testing.TB) { testkit.PostgresFrom(tb, "x", nil) },
 		"Redis":               func(tb testing.TB) { testkit.Redis(tb) },
 	}
-	for name, f := range ask {
+	for name, f := range calls {
 		for _, tt := range []struct{ name, require, want string }{
 			{"skips by default", "", "skipped: needs "},
 			{"fails when servers are required", "1", "failed: needs "},
@@ -63,11 +63,11 @@ func TestSharedFile(t *testing.T) {
 	tests := []struct {
 		name, file, require string
 		ok                  bool
-		want                string // how the test ends
+		want                string // end of the test
 	}{
 		{name: "found", file: "here.json", ok: true, want: "passed"},
-		{name: "missing", file: "away.json", want: "passed"},
-		{name: "missing and required", file: "away.json", require: "1", want: "failed: shared file"},
+		{name: "missing", file: "missing.json", want: "passed"},
+		{name: "missing and required", file: "missing.json", require: "1", want: "failed: shared file"},
 		{name: "found and required", file: "here.json", require: "1", ok: true, want: "passed"},
 		{name: "outside", file: "../here.json", want: "failed: shared file"},
 	}
@@ -151,10 +151,10 @@ func TestRedisIsPrivateAndEndsWithTheTest(t *testing.T) {
 	socket := strings.TrimPrefix(first, "unix://")
 	if conn, err := net.Dial("unix", socket); err == nil {
 		_ = conn.Close()
-		t.Error("the server still answers after the test")
+		t.Error("got a connection, want no server after the test")
 	}
 	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its directory still exists (%v)", err)
+		t.Errorf("got %v, want no directory of the server after the test", err)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestRedisEndsWithAKilledTestProcess(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "socket")
 	child.Env = append(os.Environ(), "TESTKIT_DIE_HOLDING="+note)
 	if err := child.Run(); err == nil {
-		t.Fatal("got a regular end of the child")
+		t.Fatal("got a regular exit of the child, want a kill")
 	}
 	socket, err := os.ReadFile(note)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestPostgresCreatesAndDropsDatabases(t *testing.T) {
 	t.Run("works", func(t *testing.T) {
 		dsns = []string{testkit.Postgres(t), testkit.Postgres(t)}
 		for _, dsn := range dsns {
-			// Each would fail the second time in the same database.
+			// In a shared database, the second statement would fail.
 			query(t, dsn, "CREATE TABLE mine (id int)")
 		}
 		// An open connection must not block the removal of the database.
@@ -211,7 +211,7 @@ func TestPostgresCreatesAndDropsDatabases(t *testing.T) {
 	for _, dsn := range dsns {
 		db := open(t, dsn)
 		if err := db.PingContext(t.Context()); err == nil {
-			t.Error("a database still exists after the test")
+			t.Error("got a connection, want no database after the test")
 		}
 	}
 }
@@ -278,7 +278,7 @@ func TestFailedMigrationLeavesNoTemplate(t *testing.T) {
 	})
 	query(t, dsn, "SELECT 1")
 	if !migrated {
-		t.Error("the second try used the failed template")
+		t.Error("got the failed template, want another migration")
 	}
 }
 
@@ -311,12 +311,12 @@ func dial(tb testing.TB, url string) *redis.Client {
 	return client
 }
 
-// A spy is a testing.TB that records its end.
+// A spy is a testing.TB that records the outcome of a test.
 type spy struct {
 	testing.TB // other methods panic
 
 	ctx      context.Context
-	outcome  string // "skipped: …", "failed: …", or "" until then
+	outcome  string // "skipped: …", "failed: …" or ""
 	cleanups []func()
 }
 
@@ -345,11 +345,11 @@ func (s *spy) cleanup() {
 	}
 }
 
-// watch runs f as a test and returns its end: "passed", "skipped: …" or "failed: …".
+// watch runs f as a test and returns its outcome: "passed", "skipped: …" or "failed: …".
 func watch(tb testing.TB, f func(testing.TB)) string {
 	tb.Helper()
-	s, given := tb.(*spy)
-	if !given {
+	s, isSpy := tb.(*spy)
+	if !isSpy {
 		s = &spy{ctx: tb.Context()}
 		defer s.cleanup()
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TopologyVariable selects the Redis topology of tests that need a real Redis: "cluster" is three
-// masters with a replica each, "sentinel" is a master, two replicas and three sentinels. make
-// test-cluster sets it.
+// TopologyVariable names the environment variable that selects the Redis topology of tests:
+// "cluster" is three masters with a replica each, "sentinel" is a master, two replicas and three
+// Sentinels. `make test-cluster` sets it.
 const TopologyVariable = "TANDIAN_TEST_REDIS"
 
 // topologies holds the idle topologies of this process. Starting one takes seconds, so tests reuse
@@ -40,8 +40,9 @@ type topology struct {
 	nodes []string // the masters among them are emptied
 }
 
-// RedisTopology returns an empty Redis of the topology in [TopologyVariable], for this test, as a URL
-// for redisdb.OpenRedis. ok is false if the variable is empty. The servers end with the process.
+// RedisTopology returns the URL, for redisdb.OpenRedis, of an empty Redis of the topology in
+// [TopologyVariable]. No other test uses it meanwhile. ok is false if the variable is empty. The
+// servers end with the process.
 func RedisTopology(tb testing.TB) (url string, ok bool) {
 	tb.Helper()
 	kind := os.Getenv(TopologyVariable)
@@ -64,7 +65,7 @@ func RedisTopology(tb testing.TB) (url string, ok bool) {
 		err = t.empty(ctx)
 	}
 	if err != nil {
-		tb.Fatalf("a Redis %s for the test: %v", kind, err)
+		tb.Fatalf("start Redis %s: %v", kind, err)
 	}
 	tb.Cleanup(func() {
 		topologies.mu.Lock()
@@ -126,9 +127,9 @@ func startCluster(ctx context.Context, program string) (t topology, err error) {
 			if err := withAdmin(addr, func(rdb *redis.Client) error {
 				info, err := rdb.ClusterInfo(ctx).Result()
 				if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") || !strings.Contains(info, "cluster_known_nodes:6")) {
-					err = errors.New("the cluster is not formed yet")
+					err = errors.New("cluster is not formed yet")
 				}
-				return errors.Join(err, linked(ctx, rdb))
+				return errors.Join(err, checkLink(ctx, rdb))
 			}); err != nil {
 				return err
 			}
@@ -137,11 +138,11 @@ func startCluster(ctx context.Context, program string) (t topology, err error) {
 	})
 }
 
-// linked returns an error while a replica has no master.
-func linked(ctx context.Context, rdb *redis.Client) error {
+// checkLink returns an error while a replica is not connected to its master.
+func checkLink(ctx context.Context, rdb *redis.Client) error {
 	info, err := rdb.Info(ctx, "replication").Result()
 	if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
-		err = errors.New("a replica has no master yet")
+		err = errors.New("replica is not connected to its master yet")
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 		t.nodes = append(t.nodes, "127.0.0.1:"+port)
 	}
 	for _, addr := range t.nodes {
-		if err := retry(ctx, func() error { return withAdmin(addr, func(rdb *redis.Client) error { return linked(ctx, rdb) }) }); err != nil {
+		if err := retry(ctx, func() error { return withAdmin(addr, func(rdb *redis.Client) error { return checkLink(ctx, rdb) }) }); err != nil {
 			return t, err
 		}
 	}
@@ -183,7 +184,7 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 			m, err := s.Master(ctx, "tandian").Result()
 			_ = s.Close()
 			if err == nil && (m["num-other-sentinels"] != strconv.Itoa(sentinels-1) || m["num-slaves"] != strconv.Itoa(replicas)) {
-				err = errors.New("the sentinels do not know each other yet")
+				err = errors.New("sentinels have not found each other yet")
 			}
 			if err != nil {
 				return err
@@ -193,8 +194,8 @@ func startSentinel(ctx context.Context, program string) (t topology, err error) 
 	})
 }
 
-// launchSentinel starts a Sentinel that ends with this process. It writes to its configuration
-// file.
+// launchSentinel starts a Sentinel that ends with this process. A Sentinel rewrites its
+// configuration file, so each has its own.
 func launchSentinel(program, port, master string) error {
 	dir, err := os.MkdirTemp(shortTemp(), "td")
 	if err != nil {
@@ -214,14 +215,14 @@ func launchSentinel(program, port, master string) error {
 	return nil
 }
 
-// withAdmin runs do with an administrator's client of a server.
+// withAdmin runs do with a client of a server for [AdminUser].
 func withAdmin(addr string, do func(rdb *redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: AdminUser, Password: "any"})
 	defer func() { _ = rdb.Close() }()
 	return do(rdb)
 }
 
-// retry retries until try succeeds or ctx ends.
+// retry calls try until it succeeds or ctx ends.
 func retry(ctx context.Context, try func() error) error {
 	for {
 		err := try()
@@ -236,7 +237,6 @@ func retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// empty empties the masters.
 func (t topology) empty(ctx context.Context) error {
 	for _, addr := range t.nodes {
 		if err := withAdmin(addr, func(rdb *redis.Client) error {

@@ -1,4 +1,4 @@
-// Package apptest runs whole servers for tests, over HTTP, on the embedded stores and on real ones.
+// Package apptest runs whole servers for tests over HTTP, on embedded and on real stores.
 package apptest
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A Stack is a pair of stores, initially empty. Servers and commands of one test share it.
+// A Stack is a database and a Redis, initially empty. Servers and commands of one test share it.
 type Stack struct {
 	Name   string
-	Config config.Config // initial configuration of the servers
+	Config config.Config // of servers started later
 
 	// Warm limits the cache warm-up before servers are ready. 0 disables it, since most tests count
 	// reads.
@@ -68,8 +68,8 @@ func Real(tb testing.TB) *Stack {
 func base(tb testing.TB) config.Config {
 	cfg := config.Default()
 	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
-	cfg.DemoPictures = false // they take longer than the rest of the start
-	// Test users are new accounts and write much. These limits are counted, and never reached.
+	cfg.DemoPictures = false // slower than the rest of the start
+	// Test users are new accounts and write much. They never reach these limits.
 	cfg.NotesPerUser, cfg.CommentsPerUser, cfg.LikesPerUser = 100_000, 100_000, 100_000
 	cfg.FollowsPerUser, cfg.ShopsPerUser, cfg.VouchersPerUser = 100_000, 100_000, 100_000
 	return cfg
@@ -87,7 +87,7 @@ type Server struct {
 	seen   *testkit.Secrets
 }
 
-// With returns a copy of the server that sends a request header; "" removes it.
+// With returns a copy of the server that sends a request header. The value "" removes it.
 func (s *Server) With(name, value string) *Server {
 	with := *s
 	with.header = s.header.Clone()
@@ -98,7 +98,7 @@ func (s *Server) With(name, value string) *Server {
 	return &with
 }
 
-// As returns a copy of the server that sends a session token.
+// As returns a copy of the server with the session of a token.
 func (s *Server) As(token string) *Server {
 	s.seen.Add(token)
 	return s.With("Authorization", "Bearer "+token)
@@ -160,9 +160,9 @@ type UserError struct {
 	Field         []string
 }
 
-// Start starts a server on the stack and waits until it is ready. The server stops with the test,
-// or earlier by [Server.Stop]. At the end of the test, it checks the keys in Redis against the
-// table in ARCHITECTURE.md.
+// Start starts a server on the stack and waits until it is ready. The server stops with the test, or
+// earlier by [Server.Stop]. At the end of the test, Start checks the log for secrets and the keys in
+// Redis against the table in ARCHITECTURE.md.
 func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
 	log, out := &Log{}, &Log{}
@@ -184,29 +184,29 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case err := <-done:
 		cancel()
 		tb.Fatalf("the server did not start: %v\n%s", err, log)
-	case <-time.After(3 * time.Minute): // a busy machine needed more than one minute for the demo data with its pictures
+	case <-time.After(3 * time.Minute): // demo data with pictures takes more than a minute on a busy machine
 		tb.Fatalf("the server was not ready within three minutes: %v\n%s", stop(), log)
 	}
 	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, seen: &testkit.Secrets{}}
 	tb.Cleanup(func() {
-		if !stopped.Load() { // a Redis in the server's process ends with it
+		if !stopped.Load() { // an embedded Redis ends with its server
 			checkKeys(tb, a, cfg)
 		}
 		if err := stop(); err != nil {
-			tb.Errorf("the server did not stop well: %v", err)
+			tb.Errorf("stop the server: %v", err)
 		}
 		for _, line := range server.secrets().Leaks(log.String()) {
 			tb.Errorf("the log shows a secret: %s", line)
 		}
 		if tb.Failed() {
-			tb.Logf("warnings and errors of the server:\n%s", log.complaints())
+			tb.Logf("warnings and errors of the server:\n%s", log.warnings())
 		}
 	})
 	return server
 }
 
-// checkKeys checks the keys of a running server, with new clients if possible: the test may have
-// changed the server's.
+// checkKeys checks the Redis keys of a running server. It opens new clients if possible, because the
+// test may have modified the server's clients.
 func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 	if cfg.RedisURL == "" {
 		if one, ok := a.Components().State.(*redis.Client); ok {
@@ -228,9 +228,9 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 	}
 }
 
-// Recovered waits until the server has finished the recovery that it starts for a Redis it sees for
-// the first time. The recovery invalidates cached data and repeats outbox jobs, even without
-// workers. The embedded Redis has no recovery.
+// Recovered waits until the server has recovered for each real Redis, which it does for a Redis that
+// it sees for the first time. A recovery invalidates cached data and repeats outbox jobs, even
+// without workers.
 func (s *Server) Recovered(tb testing.TB) {
 	tb.Helper()
 	for url, rdb := range map[string]redis.UniversalClient{s.cfg.RedisURL: s.Components().State, s.cfg.RedisCacheURL: s.Components().Cache} {
@@ -250,7 +250,8 @@ func (s *Server) Recovered(tb testing.TB) {
 // Stop ends the server like Ctrl-C and returns the result of Run.
 func (s *Server) Stop() error { return s.stop() }
 
-// Command runs a command of the program on the stack and returns its output and exit code.
+// Command runs a command of the program on the stack and returns its output and exit code. It fails
+// the test if the log contains a secret.
 func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, code int) {
 	tb.Helper()
 	settings := []string{
@@ -268,7 +269,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 }
 
 // Seed runs the command seed, which must succeed, and returns its output. It generates no pictures,
-// which take longer than all else; a later --pictures enables them.
+// because they are slow; the argument --pictures enables them.
 func (s *Stack) Seed(tb testing.TB, args ...string) (stdout string) {
 	tb.Helper()
 	out, errs, code := s.Command(tb, append([]string{"seed", "--pictures=false"}, args...)...)
@@ -295,10 +296,10 @@ type Error struct {
 	}
 }
 
-// secretLiteral matches secret literals in a document.
+// secretLiteral matches literal passwords and codes in a document.
 var secretLiteral = regexp.MustCompile(`(?:password|code): *"([^"]{4,})"`)
 
-// recordSecrets records the secrets of a request.
+// recordSecrets records the passwords and codes of a request.
 func (s *Server) recordSecrets(query string, variables any) {
 	for _, m := range secretLiteral.FindAllStringSubmatch(query, -1) {
 		s.seen.Add(m[1])
@@ -320,8 +321,8 @@ func (s *Server) secrets() *testkit.Secrets {
 	return s.seen
 }
 
-// Do sends a GraphQL request and decodes its data into data, unless data is nil. It returns errors
-// to the caller.
+// Do sends a GraphQL request and decodes its data into data, unless data is nil or the answer has
+// errors.
 func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data any) Answer {
 	tb.Helper()
 	s.recordSecrets(query, variables)
@@ -350,18 +351,18 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 	}
 	a := Answer{Cookies: res.Cookies()}
 	if err := json.Unmarshal(text, &a); err != nil {
-		tb.Fatalf("answer %d is no JSON: %v\n%s", res.StatusCode, err, text)
+		tb.Fatalf("decode answer with status %d: %v\n%s", res.StatusCode, err, text)
 	}
 	if data != nil && len(a.Errors) == 0 {
 		if err := json.Unmarshal(a.Data, data); err != nil {
-			tb.Fatalf("answer does not fit: %v\n%s", err, text)
+			tb.Fatalf("decode data of answer: %v\n%s", err, text)
 		}
 	}
 	return a
 }
 
-// Upload sends a file as the variable file of a mutation, by the GraphQL multipart request
-// specification. It returns errors to the caller.
+// Upload sends a mutation with a file as the variable "file", as the GraphQL multipart request
+// specification describes.
 func (s *Server) Upload(tb testing.TB, query, filename string, content []byte) (a Answer) {
 	tb.Helper()
 	operations, err := json.Marshal(map[string]any{"query": query, "variables": map[string]any{"file": nil}})
@@ -394,12 +395,12 @@ func (s *Server) Upload(tb testing.TB, query, filename string, content []byte) (
 	}
 	defer func() { _ = res.Body.Close() }()
 	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
-		tb.Fatalf("answer %d is no JSON: %v", res.StatusCode, err)
+		tb.Fatalf("decode answer with status %d: %v", res.StatusCode, err)
 	}
 	return a
 }
 
-// Must is like [Server.Do], but fails the test on an error.
+// Must is like [Server.Do], but fails the test if the answer has errors.
 func (s *Server) Must(tb testing.TB, query string, variables map[string]any, data any) {
 	tb.Helper()
 	if a := s.Do(tb, query, variables, data); len(a.Errors) > 0 {
@@ -418,7 +419,7 @@ func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
 }
 
 // Metric returns the sum of the counters, gauges and observation counts with this name and these
-// labels. known is false if the server has no such metric.
+// labels, given as name and value pairs. known is false if the server has no metric of this name.
 func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float64, known bool) {
 	tb.Helper()
 	families, err := s.Metrics().Gather()
@@ -447,7 +448,7 @@ func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float
 	return sum, known
 }
 
-// SQL opens the stack's database, independently of the servers.
+// SQL opens the stack's database until the test ends, independently of the servers.
 func (s *Stack) SQL(tb testing.TB) *sql.DB {
 	tb.Helper()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.Config.DatabaseURL, DataDir: s.Config.DataDir})
@@ -461,22 +462,22 @@ func (s *Stack) SQL(tb testing.TB) *sql.DB {
 // Log collects the log of a server. It is safe for concurrent use.
 type Log struct{ testkit.Log }
 
-// Lines decodes the log.
+// Lines decodes the log, one JSON object per line.
 func (l *Log) Lines(tb testing.TB) []map[string]any {
 	tb.Helper()
 	var lines []map[string]any
 	for line := range strings.Lines(l.String()) {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			tb.Fatalf("a log line is no JSON: %v\n%s", err, line)
+			tb.Fatalf("decode log line: %v\n%s", err, line)
 		}
 		lines = append(lines, m)
 	}
 	return lines
 }
 
-// complaints returns the lines above INFO.
-func (l *Log) complaints() string {
+// warnings returns the lines of the levels WARN and ERROR.
+func (l *Log) warnings() string {
 	var b strings.Builder
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {

@@ -1,7 +1,7 @@
 // Package cachetest drives caches in several operating system processes, for tests and for
-// `lab bench cache`. A [Fleet] starts and kills the processes, [Serve] runs in each of them,
-// and a [Truth] is memory that all share. It takes the place of the database, and it holds the
-// versions that no read may miss. So the process that reads a stale value detects it.
+// `lab bench cache`. A [Fleet] starts and kills the processes, and [Serve] runs in each of them.
+// They share a [Truth], memory that replaces the database. It also holds the versions that no read
+// may miss, so the process that reads a stale value detects it.
 package cachetest
 
 import (
@@ -12,14 +12,14 @@ import (
 
 // Setting configures the caches of a fleet. The name of the policy determines the keys.
 type Setting struct {
-	URL          string        // of Redis, for the open function of Serve
-	Prefix       string        // prefix of every key
-	Policy       cache.Policy  // of the cache
+	URL          string // of Redis, passed to the open function of Serve
+	Prefix       string // of every key
+	Policy       cache.Policy
 	LocalBytes   int64         // local memory of a process; 0: none
-	RedisTimeout time.Duration // deadline of one round trip; 0: default of the cache
-	BusURL       string        // Redis of the bus, with one Link per process; "": no bus, and races bypass local memory
-	MaxAge       time.Duration // MaxAge of the client; 0: default of the cache
-	Reorder      bool          // bus messages are delayed, reordered and partly repeated
+	RedisTimeout time.Duration // of one round trip; 0: default of the cache
+	BusURL       string        // Redis of the bus, with one Link per process; "": no bus, and races skip local memory
+	MaxAge       time.Duration // of the cache client; 0: its default
+	Reorder      bool          // delay, reorder and partly repeat bus messages
 
 	Truth  string // file of the shared memory; set by Fleet
 	Number int    // of the process; set by Fleet
@@ -42,14 +42,14 @@ type Operation string
 
 // The operations.
 const (
-	Get        Operation = "get"        // reads a key past local memory
-	Put        Operation = "put"        // puts a version
+	Get        Operation = "get"        // reads a key, skipping local memory
+	Put        Operation = "put"        // puts a version into the cache
 	Invalidate Operation = "invalidate" // invalidates a key
 	ReadHot    Operation = "read hot"   // reads one key repeatedly
 	Race       Operation = "race"       // reads and writes all keys at random, until Truth.Stop
 )
 
-// Result is the result of a command.
+// Result is the result of a command. Err is "" on success.
 type Result struct {
 	Version int64 // of Get; 0: no row
 	Stored  bool  // of Put

@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// Fleet is a number of processes that share a Redis and a [Truth]. Only Call and Truth are
-// safe for concurrent use.
+// Fleet is a group of processes that share a Redis and a [Truth]. Only Call, All and Truth are safe
+// for concurrent use.
 type Fleet struct {
 	setting  Setting
 	dir      string
@@ -25,7 +25,7 @@ type Fleet struct {
 	unmap    func() error
 	command  func() *exec.Cmd
 	children []*child
-	links    []*Link // of the processes; none without a bus
+	links    []*Link // of the processes to the bus; nil without a bus
 }
 
 // Start starts n processes. Each runs a command that calls [Serve] on its standard input and
@@ -57,7 +57,7 @@ func Start(n int, s Setting, command func() *exec.Cmd) (*Fleet, error) {
 // Truth returns the shared memory. It is invalid after Close.
 func (f *Fleet) Truth() *Truth { return f.truth }
 
-// Restart starts process i, which is new or was killed.
+// Restart starts process i after [Fleet.Kill].
 func (f *Fleet) Restart(i int) error {
 	s := f.setting
 	s.Number = i
@@ -79,8 +79,8 @@ func (f *Fleet) Kill(i int) (loads int64) {
 	return f.truth.Loading[i].Load()
 }
 
-// Call sends a command to process i and waits for its result. The error is that of the cache,
-// or reports that the process died.
+// Call sends a command to process i and waits for its result. It returns the error of the cache,
+// [subprocess.ErrDied] or the error of ctx.
 func (f *Fleet) Call(ctx context.Context, i int, c Command) (Result, error) {
 	a, err := f.children[i].Call(ctx, c)
 	if err == nil && a.Err != "" {
@@ -92,7 +92,7 @@ func (f *Fleet) Call(ctx context.Context, i int, c Command) (Result, error) {
 	return a, nil
 }
 
-// All sends a command to every process at once, and returns the results.
+// All sends a command to all processes in parallel and returns their results.
 func (f *Fleet) All(ctx context.Context, c Command) ([]Result, error) {
 	answers, errs := make([]Result, len(f.children)), make([]error, len(f.children))
 	var all sync.WaitGroup
@@ -107,16 +107,16 @@ func (f *Fleet) All(ctx context.Context, c Command) ([]Result, error) {
 type RaceOptions struct {
 	Seed       uint64                         // of every random choice of a process; the interleaving varies
 	Readers    int                            // of each process
-	WritePause time.Duration                  // maximum pause before a write of a process; default 6ms
+	WritePause time.Duration                  // maximum pause before a write of a process; default 6 ms
 	Enough     func() bool                    // reports whether the race may end
 	KillPause  func(*rand.Rand) time.Duration // returns the time until the next kill; nil: no kills
 }
 
-// Killed counts the killed processes of a race, and those of them with a running load.
+// Killed counts all kills in a race, and the kills of a process with a running load.
 type Killed struct{ All, Loading int }
 
-// Race runs random reads and writes in all processes until Enough returns true. Meanwhile it
-// kills and restarts one process after the other. The outcome is in the truth.
+// Race runs random reads and writes in all processes until Enough returns true. Meanwhile it kills
+// and restarts random processes, one at a time. The processes count their results in the [Truth].
 func (f *Fleet) Race(ctx context.Context, c RaceOptions) (k Killed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,7 +164,7 @@ func (f *Fleet) Race(ctx context.Context, c RaceOptions) (k Killed, err error) {
 	return k, err
 }
 
-// victim selects a process to kill: every other time one that is loading, if any.
+// victim selects a random process to kill. Half of the calls prefer one with a running load.
 func (f *Fleet) victim(draw *rand.Rand) int {
 	i, loading := draw.IntN(len(f.children)), draw.IntN(2) == 0
 	for j := range f.children {
@@ -185,5 +185,4 @@ func (f *Fleet) Close() error {
 	return errors.Join(f.closeLinks(), f.unmap(), os.RemoveAll(f.dir))
 }
 
-// child is a process of a fleet.
 type child = subprocess.Process[Command, Result]

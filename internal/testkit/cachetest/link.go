@@ -20,7 +20,7 @@ type Fault string
 // The faults.
 const (
 	Healthy  Fault = "healthy"
-	Cut      Fault = "cut"       // connections are closed, also new ones
+	Cut      Fault = "cut"       // the link closes all connections, also new ones
 	HalfOpen Fault = "half-open" // connections stay open and carry nothing
 	Delayed  Fault = "delayed"   // each reply is delayed by a random time up to 300 ms
 )
@@ -36,8 +36,8 @@ type Link struct {
 
 	mu      sync.Mutex
 	fault   Fault
-	changed chan struct{}            // closed at the next change
-	open    map[*connection]struct{} // connections
+	changed chan struct{} // closed at the next change
+	open    map[*connection]struct{}
 	closed  bool
 }
 
@@ -136,7 +136,7 @@ func (l *Link) accept() {
 	}
 }
 
-// register adds a connection. It reports false if the link was cut or closed meanwhile.
+// register adds a connection. It returns false if the link was cut or closed meanwhile.
 func (l *Link) register(w *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *Link) forward(w *connection, to, from net.Conn, back bool) {
 	}
 }
 
-// awaitHealthy waits until bytes may pass. It reports false if the connection was closed.
+// awaitHealthy waits until bytes may pass. It returns false if the connection was closed.
 func (l *Link) awaitHealthy(w *connection, back bool) bool {
 	for {
 		f, changed := l.state()
@@ -192,8 +192,8 @@ func (l *Link) awaitHealthy(w *connection, back bool) bool {
 // Link returns the link of process i to its bus.
 func (f *Fleet) Link(i int) *Link { return f.links[i] }
 
-// InjectFaults breaks and heals each link at random until ctx ends, and leaves all healthy. It
-// injects every kind of fault and returns their counts.
+// InjectFaults breaks and heals each link at random until ctx ends, and leaves all links healthy. It
+// returns how often it injected each fault.
 func (f *Fleet) InjectFaults(ctx context.Context, seed uint64) map[Fault]int {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -224,7 +224,6 @@ func (f *Fleet) InjectFaults(ctx context.Context, seed uint64) map[Fault]int {
 	return counts
 }
 
-// openLinks creates a link to the bus for each of n processes.
 func (f *Fleet) openLinks(n int) error {
 	for i := range n {
 		l, err := NewLink(f.setting.BusURL, filepath.Join(f.dir, fmt.Sprintf("bus%d", i)))

@@ -22,7 +22,7 @@ type reorderingBus struct {
 
 	mu        sync.Mutex // held while handlers and observers run
 	pending   []delivery
-	synced    time.Time // sync to forward after the pending messages; zero: none
+	synced    time.Time // of the sync to forward after the pending messages; zero: none
 	observers []eventbus.Observer
 }
 

@@ -77,7 +77,7 @@ func newProcess(ctx context.Context, s Setting, open func(url string) (redis.Uni
 	return p, nil
 }
 
-// openBus returns the bus of a process, on its own Redis client.
+// openBus returns the bus of a process, with its own Redis client.
 func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClient, error)) (eventbus.Bus, error) {
 	rdb, err := open(s.BusURL)
 	if err != nil {
@@ -90,8 +90,8 @@ func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClie
 	return bus, nil
 }
 
-// recordBeats records the moments at which this process runs. Without CPU time, the clock of
-// its cache stops too.
+// recordBeats records the moments at which this process runs. A gap means that it had no CPU time,
+// in which the clock of its cache stops too.
 func (p *process) recordBeats(ctx context.Context) {
 	every := time.NewTicker(beatInterval)
 	defer every.Stop()
@@ -103,7 +103,7 @@ func (p *process) recordBeats(ctx context.Context) {
 
 const (
 	beatInterval = 5 * time.Millisecond
-	minPause     = 20 * time.Millisecond // shortest time without a beat that counts as a pause
+	minPause     = 20 * time.Millisecond // without a beat; a shorter gap is no pause
 )
 
 // load reads rows and returns them after a delay, like a database.
@@ -166,7 +166,7 @@ func (p *process) readHot(ctx context.Context, c Command) (reads, slow int64, er
 		all.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				// Reads always finish: a cancelled read could not be checked.
+				// A read finishes after the deadline too: a cancelled one would count as failed.
 				if _, err := p.get(context.WithoutCancel(ctx), c.Key); err != nil {
 					failed.Store(&err)
 					return
@@ -203,7 +203,7 @@ func (p *process) race(ctx context.Context, c Command) {
 	all.Wait()
 }
 
-// write commits, updates the cache, and then raises the floor.
+// write commits versions, puts or invalidates them, and then raises the floor.
 func (p *process) write(ctx context.Context, draw *rand.Rand, rest time.Duration) {
 	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(rest)))) == nil {
 		key := draw.IntN(Keys)
@@ -225,7 +225,7 @@ func (p *process) announce(ctx context.Context, key int, version int64, put bool
 	return p.cache.Invalidate(ctx, key)
 }
 
-// read compares results with the floor before the read. One read in four has several keys.
+// read compares results with the floor before the read. One read in four may have several keys.
 func (p *process) read(ctx context.Context, draw *rand.Rand) {
 	for ctx.Err() == nil && !p.truth.Stop.Load() {
 		keys := draw.Perm(Keys)[:1+draw.IntN(4)/3*draw.IntN(Keys)]
@@ -245,8 +245,8 @@ func (p *process) read(ctx context.Context, draw *rand.Rand) {
 }
 
 // readLocal reads through local memory. It compares the result with the versions that must be
-// visible by now, and with earlier results of this process. Readers pause briefly to leave CPU
-// time to the others.
+// visible by now, and with earlier results of this process. It pauses briefly between reads to
+// leave CPU time to others.
 func (p *process) readLocal(ctx context.Context, draw *rand.Rand) {
 	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
 		key := draw.IntN(Keys)

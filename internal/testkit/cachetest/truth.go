@@ -15,8 +15,8 @@ const (
 	MaxProcesses = 8
 )
 
-// Truth is memory that processes share. It survives a killed process. Values change only
-// atomically, so it is safe for concurrent use in all processes.
+// Truth is memory that processes share. It survives the kill of a process. It is safe for concurrent
+// use in all processes, because all values are atomic.
 //
 // A row is its version, which each update increments. The row does not exist at version zero
 // and at every eighth version.
@@ -26,40 +26,38 @@ type Truth struct {
 
 	Delay      atomic.Int64 // nanoseconds between snapshot and result of a load
 	Spread     atomic.Int64 // maximum random addition to Delay
-	MinLoadGap atomic.Int64 // minimum nanoseconds between two loads of a key; 0: any
+	MinLoadGap atomic.Int64 // nanoseconds; a load that starts sooner after another counts as early
 	Stop       atomic.Bool  // ends races
 
 	Loads       [Keys]atomic.Int64         // started loads
 	Ended       [Keys]atomic.Int64         // end of the last load, unix nanoseconds
 	Running     [Keys]atomic.Int64         // running loads; too high after a kill
 	Loading     [MaxProcesses]atomic.Int64 // running loads of each process
-	Early       atomic.Int64               // loads that started too early, see Apart
+	Early       atomic.Int64               // loads that started too early, see MinLoadGap
 	Overlapping atomic.Int64               // loads that started during another one of their key
 
 	Reads, Writes, Errors atomic.Int64 // of races: read keys, changed rows, failures
 	Stale                 atomic.Int64 // reads older than their floor or their bound
 	StaleKey, StaleBy     atomic.Int64 // key of the last one, and its lag in versions
 
-	// Of reads through local memory:
+	// Reads through local memory:
 	Bound     atomic.Int64                    // nanoseconds after which an announced version must be visible
 	Announced [Keys][historySize]atomic.Int64 // when version v was announced, at v%historySize, unix nanoseconds; 0: not yet
 	Oldest    atomic.Int64                    // maximum staleness of a read, nanoseconds
-	Back      atomic.Int64                    // reads with an older version than an earlier read of their process
+	Back      atomic.Int64                    // reads older than an earlier read of their process
 	Shuffled  atomic.Int64                    // reordered batches of messages
-	Paused    atomic.Int64                    // stale reads after a pause of their process
+	Paused    atomic.Int64                    // stale reads that followed a pause of their process
 }
 
 const (
-	// historySize is the number of recorded versions per key: more than a race writes in a few
-	// seconds.
-	historySize   = 1024
-	historyMargin = 16 // empty slots ahead of the newest version
+	historySize   = 1024 // recorded versions per key, more than a race writes in a few seconds
+	historyMargin = 16   // empty slots ahead of the newest version
 )
 
 // absent reports whether the row does not exist at this version.
 func absent(version int64) bool { return version%8 == 0 }
 
-// commit changes a row and returns its new version.
+// commit updates a row and returns its new version.
 func (t *Truth) commit(key int) int64 {
 	version := t.Version[key].Add(1)
 	t.Announced[key][(version+historyMargin)%historySize].Store(0)
@@ -79,8 +77,8 @@ func (t *Truth) announced(key int, version int64) {
 	t.raise(key, version)
 }
 
-// staleness returns the time since the first announcement of a version newer than got, or 0 if
-// there was none. The floor is that before the read.
+// staleness returns the age, at a time, of the first announcement of a version newer than got and
+// up to floor, or 0 if there was none. floor is the value before the read.
 func (t *Truth) staleness(key int, got, floor int64, at time.Time) (longest time.Duration) {
 	for v := max(got+1, floor-historySize+2*historyMargin); v <= floor; v++ {
 		if announcedAt := t.Announced[key][v%historySize].Load(); announcedAt != 0 {
@@ -90,7 +88,7 @@ func (t *Truth) staleness(key int, got, floor int64, at time.Time) (longest time
 	return longest
 }
 
-// judgeLocal is judge for a local read: it may be stale for Bound, and for the pause of its
+// judgeLocal is like judge for a local read. The read may be stale by Bound, plus the pause of its
 // process before it, in which the local clock stopped.
 func (t *Truth) judgeLocal(key int, floor, got int64, began time.Time, pause time.Duration) {
 	t.Reads.Add(1)
@@ -116,7 +114,7 @@ func (t *Truth) judgeLocal(key int, floor, got int64, began time.Time, pause tim
 	}
 }
 
-// judge compares a read version, 0 for no row, with the floor before the read.
+// judge compares the version that a read returned, 0 for no row, with the floor before the read.
 func (t *Truth) judge(key int, floor, got int64) {
 	t.Reads.Add(1)
 	if got == 0 { // correct if any version since the floor has no row
@@ -139,8 +137,8 @@ func (t *Truth) begin(process, key int) {
 	if t.Running[key].Add(1) > 1 {
 		t.Overlapping.Add(1)
 	}
-	last, apart := t.Ended[key].Load(), t.MinLoadGap.Load()
-	if last > 0 && time.Now().UnixNano()-last < apart {
+	last, gap := t.Ended[key].Load(), t.MinLoadGap.Load()
+	if last > 0 && time.Now().UnixNano()-last < gap {
 		t.Early.Add(1)
 	}
 }
@@ -151,7 +149,7 @@ func (t *Truth) end(process, key int) {
 	t.Loading[process].Add(-1)
 }
 
-// createTruth creates the file of a truth without rows.
+// createTruth creates the file of an empty truth.
 func createTruth(path string) error {
 	if err := os.WriteFile(path, make([]byte, unsafe.Sizeof(Truth{})), 0o600); err != nil {
 		return fmt.Errorf("create shared memory: %w", err)
@@ -159,7 +157,7 @@ func createTruth(path string) error {
 	return nil
 }
 
-// openTruth maps the file into this process, until unmap is called.
+// openTruth maps the file into this process until unmap is called.
 func openTruth(path string) (t *Truth, unmap func() error, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

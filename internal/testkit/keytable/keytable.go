@@ -1,6 +1,6 @@
 // Package keytable checks Redis keys against the table in ARCHITECTURE.md. Each key that a server
-// creates must have a row there, the row's type, a TTL and at most the row's size. apptest and
-// storetest check every Redis after a test, so every test of the server checks the table.
+// creates must match a row there, with its type and within its TTL and size. apptest and storetest
+// check every Redis after a test, so every test of the server checks the table.
 package keytable
 
 import (
@@ -35,12 +35,12 @@ type Row struct {
 	Template   string        // as in the table
 	Type       string        // reply of TYPE
 	Life       time.Duration // maximum TTL; redisdb.NoTTL for keys that do not expire
-	MaxMembers int64         // of a collection
-	MaxText    int64         // bytes of a string
+	MaxMembers int64         // for collections
+	MaxText    int64         // bytes, for strings
 	name       *regexp.Regexp
 }
 
-// A Table holds all rows.
+// A Table holds the rows of the table.
 type Table []Row
 
 // Read reads the table of this repository.
@@ -52,15 +52,14 @@ func Read(tb testing.TB) Table {
 	}
 	t, err := Parse(string(text))
 	if err != nil {
-		tb.Fatalf("the table of Redis keys in ARCHITECTURE.md: %v", err)
+		tb.Fatalf("parse the table of Redis keys in ARCHITECTURE.md: %v", err)
 	}
 	return t
 }
 
-// Parse reads the first table of the section "Redis keys". Its columns are key, type, bound,
-// lifetime and others. Several keys may share a row, separated by commas.
+// Parse reads the first table of the section "Redis keys". Its first four columns are:
 //
-//   - key: text in backquotes, without the prefix, with the placeholders below
+//   - key: templates in backquotes, without the prefix; see placeholders
 //   - type: begins with string, counter, hash, zset, set, list, stream, bitmap or HyperLogLog
 //   - bound: "N KB" limits a string, "N members" or "N entries" a collection;
 //     the default is 16 KB and 5 000 members
@@ -133,7 +132,7 @@ func parseRow(keys, kind, bound, life string) (Table, error) {
 	return t, nil
 }
 
-// typeOf returns the reply of TYPE for a type of the table.
+// typeOf returns the reply of TYPE for a type cell.
 func typeOf(text string) (string, error) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimRight(word, ",:")
@@ -166,12 +165,12 @@ func lifeOf(text string) (longest time.Duration, err error) {
 
 // number parses digits with spaces between the thousands.
 func number(digits string) int64 {
-	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, " ", ""), 10, 64) // the pattern has digits only
+	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, " ", ""), 10, 64) // the pattern matches only digits and spaces
 	return n
 }
 
-// placeholders returns the placeholders of templates and their patterns. Another capital word in a
-// template is an error: add new ones here.
+// placeholders returns the placeholders of templates and their patterns. Any other word in capitals
+// is an error in a template.
 func placeholders() map[string]string {
 	return map[string]string{
 		"k":      `[^{}]+`,                // identifies a cached value
@@ -231,7 +230,7 @@ func (t Table) Row(prefix, key string) (Row, bool) {
 	return Row{}, false
 }
 
-// Wrong returns the violation of a key, or "".
+// Wrong describes how a key violates the table, or returns "".
 func (t Table) Wrong(prefix string, k redisdb.Key) string {
 	row, ok := t.Row(prefix, k.Name)
 	switch {
@@ -240,7 +239,7 @@ func (t Table) Wrong(prefix string, k redisdb.Key) string {
 	case k.Type != row.Type:
 		return fmt.Sprintf("got type %s, row %s wants %s", k.Type, row.Template, row.Type)
 	case k.TTL == redisdb.NoTTL && row.Life != redisdb.NoTTL:
-		return fmt.Sprintf("it does not expire, row %s wants at most %v", row.Template, row.Life)
+		return fmt.Sprintf("got no TTL, row %s wants at most %v", row.Template, row.Life)
 	case k.TTL > row.Life && row.Life != redisdb.NoTTL:
 		return fmt.Sprintf("got TTL %v, row %s wants at most %v", k.TTL, row.Template, row.Life)
 	case k.Type == "string" && k.Members > row.MaxText:
@@ -265,8 +264,8 @@ func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix strin
 	return wrong, err
 }
 
-// Check scans a Redis and fails the test for each violation. The client should use [Patience] as
-// its timeout. If the test itself ended the Redis, Check only logs that.
+// Check scans a Redis and reports each violation as an error of the test. The timeout of the client
+// should be [Patience]. If the test has ended its Redis, Check only logs that.
 func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
@@ -296,7 +295,7 @@ func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	}
 }
 
-// Patience is the reply timeout of a checking client: other tests may use the machine.
+// Patience is the timeout for clients of [Check]: other tests may keep the machine busy.
 const Patience = 30 * time.Second
 
 // isClosed reports whether err means that the Redis has ended.

@@ -122,7 +122,7 @@ func TestWrongReportsViolations(t *testing.T) {
 		{"unknown", redisdb.Key{Name: "td:other", Type: "string", TTL: time.Second}, "missing in the table"},
 		{"another prefix", redisdb.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "missing in the table"},
 		{"another type", redisdb.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "got type hash"},
-		{"no expiry", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "it does not expire"},
+		{"no expiry", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "got no TTL"},
 		{"a late expiry", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "got TTL 1m0.001s"},
 		{"a long string", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "got 1049 bytes"},
 		{"a long list", redisdb.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "got 4 members"},
@@ -137,7 +137,6 @@ func TestWrongReportsViolations(t *testing.T) {
 	}
 }
 
-// The check itself, on a Redis with one key per violation.
 func TestScanReportsEveryViolation(t *testing.T) {
 	rdb, err := redisdb.OpenRedis(redisdb.RedisConfig{URL: testkit.Redis(t), Role: "state", Timeout: Patience}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
@@ -164,7 +163,7 @@ func TestScanReportsEveryViolation(t *testing.T) {
 	}
 	all := strings.Join(wrong, "\n")
 	for _, want := range []string{
-		"{2}: it does not expire", "{3}: got 16409 bytes", "{4}: got TTL 2", "td:unknown-key: missing in the table", "stray: missing in the table",
+		"{2}: got no TTL", "{3}: got 16409 bytes", "{4}: got TTL 2", "td:unknown-key: missing in the table", "stray: missing in the table",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("missing line %q:\n%s", want, all)

@@ -24,14 +24,14 @@ const deadline = 20 * time.Second
 type Proxy struct {
 	ctx      context.Context
 	listener net.Listener
-	gate     sync.RWMutex // held while frozen
+	gate     sync.RWMutex // write-locked while frozen
 	mu       sync.Mutex
 	target   string // unix path, or host:port
 	conns    []net.Conn
 	copies   sync.WaitGroup
 }
 
-// NewProxy starts a proxy in front of the server at url. It ends with the test.
+// NewProxy starts a proxy of the server at url. It ends with the test.
 func NewProxy(t testing.TB, url string) *Proxy {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -97,7 +97,7 @@ func (p *Proxy) carry(to io.WriteCloser, from io.Reader) {
 	}
 }
 
-// Cut closes all connections. New ones are accepted.
+// Cut closes all connections. The proxy accepts new ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *Proxy) Cut() {
 	p.conns = nil
 }
 
-// Freeze stops the bytes of all connections until [Proxy.Thaw].
+// Freeze stops forwarding on all connections, also new ones, until [Proxy.Thaw].
 func (p *Proxy) Freeze() { p.gate.Lock() }
 
 // Thaw ends [Proxy.Freeze].
@@ -121,12 +121,11 @@ func (p *Proxy) Redirect(url string) {
 	p.Cut()
 }
 
-// A Server listens on its own port, so that it can start again with its saved data.
+// A Server is a Redis on a fixed port and directory, so that it can restart with its saved data.
 type Server struct {
 	t         testing.TB
 	dir, port string
-	// Admin may run every command.
-	Admin *redis.Client
+	Admin     *redis.Client // may run every command
 }
 
 // Start starts a server that ends with the test.
@@ -153,7 +152,7 @@ func (s *Server) Start() {
 // URL returns the Redis URL of the server.
 func (s *Server) URL() string { return "redis://127.0.0.1:" + s.port }
 
-// Crash ends the server without a save.
+// Crash ends the server without saving, and waits for its end.
 func (s *Server) Crash() {
 	s.t.Helper()
 	_ = s.Admin.ShutdownNoSave(s.t.Context()) //nolint:forbidigo // its own server
@@ -166,7 +165,7 @@ func (s *Server) Crash() {
 	})
 }
 
-// Replicate starts a replica of s that has received all its data.
+// Replicate starts a replica of s and waits until it has all data of s.
 func (s *Server) Replicate() *Server {
 	s.t.Helper()
 	r := Start(s.t)

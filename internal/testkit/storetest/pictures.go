@@ -7,11 +7,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// AnyPictures is a fake picture store: every path below /media is a picture of 640 × 480 pixels,
-// and usage is not recorded.
+// AnyPictures is a fake picture store. It records no usage.
 type AnyPictures struct{}
 
-// Sizes returns a size for every path below /media.
+// Sizes returns 640 × 480 pixels for every valid media path.
 func (AnyPictures) Sizes(_ context.Context, _ mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	known := map[string]mediapath.Size{}
 	for _, path := range paths {

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FillRow sets each column that the mutation does not set to a distinct value. columns are those of
-// the entity, without its id.
+// FillRow sets the columns that the mutation does not set yet to distinct values, except the id.
+// columns are those of the entity.
 func FillRow(tb testing.TB, m entgo.Mutation, entity any, columns []string) {
 	tb.Helper()
 	fields := columnsOf(entity)
 	if len(fields) != len(columns) {
-		tb.Fatalf("%T has %d fields and %d columns", entity, len(fields), len(columns))
+		tb.Fatalf("got %d fields of %T, want %d columns", len(fields), entity, len(columns))
 	}
 	for i, column := range columns {
 		if _, set := m.Field(column); set || column == "id" {
@@ -30,7 +30,7 @@ func FillRow(tb testing.TB, m entgo.Mutation, entity any, columns []string) {
 			}
 		}
 		if of == nil {
-			tb.Fatalf("no field of %T is column %s", entity, column)
+			tb.Fatalf("got no field of %T for column %s", entity, column)
 		}
 		if of.Kind() == reflect.Pointer {
 			of = of.Elem()
@@ -54,11 +54,12 @@ func FillRow(tb testing.TB, m entgo.Mutation, entity any, columns []string) {
 	}
 }
 
-// CheckRow checks that a service read a row filled by [FillRow]: each field of got must equal the
-// column of its name. converted has the expected values of fields with another name or type. unread
-// names the columns that the service does not read. row is a pointer to an entity.
+// CheckRow checks that got, read by a service, has the values of a row filled by [FillRow]. Each
+// field of got must equal the column of its name. row is a pointer to an entity. converted holds the
+// expected values of fields with another name or type. unread names the columns that the service
+// does not read.
 //
-// A new column or field fails the test until it is filled and read, or listed.
+// A new column or field fails the test until the service reads it, or the test lists it.
 func CheckRow(tb testing.TB, row, got any, converted map[string]any, unread ...string) {
 	tb.Helper()
 	columns, read := columnsOf(reflect.ValueOf(row).Elem().Interface()), map[string]reflect.Value{}
@@ -71,12 +72,12 @@ func CheckRow(tb testing.TB, row, got any, converted map[string]any, unread ...s
 		case column.IsZero():
 			tb.Errorf("column %s is zero: fill it", name)
 		case seen[plain(column)] != "":
-			tb.Errorf("columns %s and %s are equal: a swap would not be seen", name, seen[plain(column)])
+			tb.Errorf("columns %s and %s are equal: the test cannot detect a swap", name, seen[plain(column)])
 		case other, slices.Contains(unread, name):
 		case !same:
-			tb.Errorf("no field of %T holds column %s", got, name)
+			tb.Errorf("%T has no field for column %s", got, name)
 		case !cmp.Equal(plain(column), plain(field)):
-			tb.Errorf("%s = %v, want %v", name, plain(field), plain(column))
+			tb.Errorf("%s: got %v, want %v", name, plain(field), plain(column))
 		}
 		seen[plain(column)] = name
 	}
@@ -91,7 +92,7 @@ func CheckRow(tb testing.TB, row, got any, converted map[string]any, unread ...s
 				tb.Errorf("%s (-want +got)\n%s", name, d)
 			}
 		case !same:
-			tb.Errorf("no column has the name of field %s", name)
+			tb.Errorf("%T has no column for field %s", row, name)
 		}
 	}
 	for _, name := range unread {
@@ -112,8 +113,7 @@ func columnsOf(entity any) map[string]reflect.Value {
 	return fields
 }
 
-// leaves adds the fields of a struct and of its nested structs, except unexported ones and those
-// without JSON.
+// leaves adds the exported fields of a struct and its nested structs, except those tagged json:"-".
 func leaves(v reflect.Value, into map[string]reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -127,7 +127,7 @@ func leaves(v reflect.Value, into map[string]reflect.Value) {
 	}
 }
 
-// plain returns a value without its pointer and its named type.
+// plain dereferences a pointer and converts a named type to its basic type.
 func plain(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

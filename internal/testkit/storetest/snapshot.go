@@ -17,9 +17,9 @@ import (
 // snapshotMembers exceeds the size of any collection of a test.
 const snapshotMembers = 10_000
 
-// Snapshot returns the content of a database and a Redis as sorted lines: every row, and of every
-// key the type and the value. Of a real Redis it adds the serialized value and the expiry time. rdb
-// may be nil. Use it to test that an operation changes nothing.
+// Snapshot returns the content of a database and a Redis as sorted lines: every row, and the type
+// and value of every key. For a real Redis it adds the serialized value and the expiry time. rdb may
+// be nil. Use it to test that an operation changes nothing.
 func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	tb.Helper()
 	var lines []string
@@ -108,7 +108,7 @@ func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	return lines
 }
 
-// dumpClient returns a client that may dump keys: on a real server, an administrator.
+// dumpClient returns a client that may DUMP keys: on a real server, one for [testkit.AdminUser].
 func dumpClient(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
 	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
 		return rdb
@@ -116,8 +116,8 @@ func dumpClient(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient 
 	return testkit.AdminClient(tb, rdb)
 }
 
-// bytesOf returns the serialized value and the expiry time of a key. It returns "" for the embedded
-// Redis, which dumps only strings and shifts expiry times by milliseconds.
+// bytesOf returns the serialized value and the expiry time of a key. For the embedded Redis it
+// returns "", because it dumps only strings and shifts expiry times by milliseconds.
 func bytesOf(ctx context.Context, rdb redis.UniversalClient, key string) string {
 	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
 		return ""

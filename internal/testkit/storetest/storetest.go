@@ -1,6 +1,6 @@
-// Package storetest provides both pairs of stores to tests of domain packages, and opens them like
-// a process does. It is separate from testkit because it needs ent and kit/sqldb, whose tests need
-// testkit.
+// Package storetest provides embedded and real stores to tests of domain packages, and opens them
+// like a server process. It is separate from testkit because it needs ent and kit/sqldb, whose tests
+// need testkit.
 package storetest
 
 import (
@@ -32,17 +32,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
-// Stores configures the stores of a test. They are initially empty and shared by all processes of
-// the test.
+// Stores configures the stores of a test. The stores are initially empty, and all processes of the
+// test share them.
 type Stores struct {
 	SQL   sqldb.SQLConfig
 	Redis redisdb.RedisConfig
 
-	untouched redisdb.RedisConfig // Redis without the test's modifications
+	original redisdb.RedisConfig // Redis before the test changes it
 }
 
-// patience is the timeout of Redis calls, so that a busy machine does not look like an unavailable
-// Redis. Tests of an unavailable Redis use a hook or set a shorter timeout.
+// patience is the timeout of Redis calls. It is long, so that Redis does not seem unavailable on a
+// busy machine. Tests of an unavailable Redis use a hook or a shorter timeout.
 const patience = 5 * time.Second
 
 func stores(sql sqldb.SQLConfig, redis redisdb.RedisConfig) Stores {
@@ -57,13 +57,13 @@ func Each(t *testing.T, test func(*testing.T, Stores)) {
 	t.Run("real", func(t *testing.T) { test(t, Real(t)) })
 }
 
-// Real returns a PostgreSQL database and a Redis, for tests of several operating system processes.
+// Real returns a PostgreSQL database and a real Redis.
 func Real(t testing.TB) Stores {
 	t.Helper()
 	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: Redis(t), Role: "state"})
 }
 
-// Redis returns the URL of a private Redis: one server, or the topology that make test-cluster
+// Redis returns the URL of a private Redis: one server, or the topology that `make test-cluster`
 // selects.
 func Redis(tb testing.TB) string {
 	tb.Helper()
@@ -73,8 +73,8 @@ func Redis(tb testing.TB) string {
 	return testkit.Redis(tb)
 }
 
-// Postgres returns the DSN of a private empty database with all tables, a copy of a migrated
-// template.
+// Postgres returns the DSN of a private database with all tables, copied from a migrated template.
+// The tables are empty.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return testkit.PostgresFrom(tb, version(tb), migrated)
@@ -88,7 +88,7 @@ func version(tb testing.TB) string {
 	}
 	dir, err := fs.ReadDir(files, ".")
 	if err != nil || len(dir) == 0 {
-		tb.Fatalf("no migrations: %v", err)
+		tb.Fatalf("list migrations: got %d, %v", len(dir), err)
 	}
 	return "migrated to " + dir[len(dir)-1].Name()
 }
@@ -109,8 +109,9 @@ func makeTables(ctx context.Context, cfg sqldb.SQLConfig) error {
 	return errors.Join(err, db.Close())
 }
 
-// SQLite returns a directory with an empty database that has all tables. It is a copy of a database
-// that this process migrated once, because a migration of SQLite is slow under the race detector.
+// SQLite returns a directory with a private database with all tables, which are empty. It copies a
+// database that this process migrated once, because migrations of SQLite are slow under the race
+// detector.
 func SQLite(tb testing.TB) (dir string) {
 	tb.Helper()
 	from, err := emptySQLite()
@@ -124,7 +125,7 @@ func SQLite(tb testing.TB) (dir string) {
 	return dir
 }
 
-// emptySQLite returns the directory of a migrated database, read into memory.
+// emptySQLite returns the files of a migrated database, in memory.
 var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 	dir, err := os.MkdirTemp("", "tandian-empty-")
 	if err != nil {
@@ -149,8 +150,8 @@ var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 	return all, nil
 })
 
-// EachAndCluster is like Each, and also runs the test with a Redis Cluster of three, for scripts
-// and pipelines. With -short it is Each.
+// EachAndCluster is like [Each], but also runs the test on [Cluster], unless -short is set. Use it
+// for tests of scripts and pipelines.
 func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	Each(t, test)
@@ -160,18 +161,18 @@ func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
-// Cluster returns a PostgreSQL database and a Redis Cluster of three. The cluster takes seconds to
-// start: share it among subtests.
+// Cluster returns a PostgreSQL database and a Redis Cluster of three masters. The cluster takes
+// seconds to start, so subtests should share it.
 func Cluster(t *testing.T) Stores {
 	t.Helper()
 	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
 }
 
-// Emptied returns the same Redis, emptied, and another empty database. Use it between several tests
-// on one cluster.
+// Emptied empties the Redis, and returns it with a new PostgreSQL database. Use it between tests
+// that share a cluster.
 func (s Stores) Emptied(t testing.TB) Stores {
 	t.Helper()
-	admin := s.untouched
+	admin := s.original
 	admin.URL = testkit.RedisAdmin(t, admin.URL)
 	rdb, err := redisdb.OpenRedis(admin, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
@@ -185,7 +186,7 @@ func (s Stores) Emptied(t testing.TB) Stores {
 	case *redis.Client:
 		err = empty(t.Context(), c)
 	default:
-		t.Fatalf("cannot empty a %T", rdb)
+		t.Fatalf("unknown client type %T", rdb)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +200,7 @@ func embedded(t testing.TB) Stores {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without its clock, nothing expires.
+	// Keys only expire while Run runs.
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var clock sync.WaitGroup
 	clock.Go(func() { _ = s.Run(ctx) })
@@ -214,22 +215,22 @@ func embedded(t testing.TB) Stores {
 // Prefix is the Redis key prefix of a Process.
 const Prefix = "td"
 
-// A Process holds the dependencies of a domain package in one of several processes on the same
+// A Process holds the dependencies of a domain package in one process. Several processes may share
 // stores.
 type Process struct {
 	DB       *ent.Client
 	SQL      *sqldb.SQL // below DB
 	Dialect  string     // of SQL
 	Redis    redis.UniversalClient
-	Locks    *lock.Locker // shared by all processes on the database
+	Locks    *lock.Locker // in Postgres, or in this process for SQLite
 	Hub      *cache.Client
 	Registry *prometheus.Registry
 	Log      *slog.Logger
-	Secrets  *testkit.Secrets // must not occur in the log; checked at the end of the test
+	Secrets  *testkit.Secrets // must not occur in Log; Open checks that at the end of the test
 }
 
-// Open opens stores and closes them with the test. At the end, it checks the keys in Redis against
-// the table in ARCHITECTURE.md.
+// Open opens stores until the test ends. Then it checks the keys in Redis against the table in
+// ARCHITECTURE.md, and the log for secrets.
 func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
@@ -256,9 +257,9 @@ func Open(t testing.TB, on Stores) Process {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
 		if err := p.Locks.Close(closing); err != nil {
-			t.Errorf("close the locks: %v", err)
+			t.Errorf("close locks: %v", err)
 		}
-		checkKeys(t, on.untouched)
+		checkKeys(t, on.original)
 		_ = rdb.Close()
 		_ = db.Close()
 		for _, line := range p.Secrets.Leaks(out.String()) {
@@ -268,7 +269,6 @@ func Open(t testing.TB, on Stores) Process {
 	return p
 }
 
-// openLocks opens locks in Postgres, or in this process for SQLite.
 func openLocks(db *sqldb.SQL, o lock.Options) (*lock.Locker, error) {
 	if db.Dialect == dialect.Postgres {
 		return dblock.NewPostgres(db.DB, o)
@@ -301,7 +301,7 @@ func Relay(t *testing.T, box *outbox.Box) {
 	})
 }
 
-// checkKeys checks the keys with a new client: the test may have changed its own.
+// checkKeys checks the keys with a new client, because the test may have modified its own.
 func checkKeys(t testing.TB, cfg redisdb.RedisConfig) {
 	cfg.Timeout = keytable.Patience
 	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))

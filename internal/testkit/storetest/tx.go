@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// AtFirstTx returns a client that calls before before its first transaction begins, and begun
-// afterwards. Either may be nil.
+// AtFirstTx returns a client that calls before when its first transaction is about to begin, and
+// begun when it has begun. Either may be nil.
 func (p Process) AtFirstTx(before, begun func()) *ent.Client {
 	drv := &hooked{Driver: p.SQL.Driver(sqldb.NewSQLMetrics(prometheus.NewRegistry(), nil))}
 	drv.before, drv.begun = once(before), once(begun)

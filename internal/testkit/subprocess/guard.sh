@@ -1,12 +1,12 @@
-# guard: runs a server while the writer of its input lives.
+# guard: runs a server until standard input ends.
 #
 # $1   the signal that ends the server
 # $2   the server's directory, which is removed afterwards
 # $3…  the server's command line; it must stay in the foreground
 #
-# The input is a pipe from the measuring process. The kernel closes it when that
-# process dies, so no server outlives it. A line "keep" ends the server with SIGTERM
-# and leaves its directory for a restart.
+# The input is a pipe from the parent process. The kernel closes it when that process
+# dies, so no server outlives it. A line "keep" ends the server with SIGTERM and leaves
+# its directory for a restart.
 signal=$1
 dir=$2
 shift 2

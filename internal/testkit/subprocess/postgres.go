@@ -20,27 +20,27 @@ import (
 // ErrNoPostgres reports that PostgreSQL is not installed.
 var ErrNoPostgres = errors.New("needs PostgreSQL (initdb and postgres) on PATH, and as root also setpriv")
 
-// Postgres is a PostgreSQL server for one measurement. It starts empty and ends with this process.
-// Commits are synced to disk, as in production.
+// Postgres is a PostgreSQL server that ends with this process. It syncs commits to disk, as in
+// production.
 type Postgres struct {
 	URL      string
 	cmd      *exec.Cmd
 	lifeline io.Closer
 }
 
-// StartPostgres starts a server; call Stop to end it. Options are added to its command line, such
-// as "-c", "wal_level=logical". It returns [ErrNoPostgres] if PostgreSQL is not on PATH.
+// StartPostgres starts an empty server; call Stop to end it. Options are added to its command line,
+// for example "-c", "wal_level=logical". It returns [ErrNoPostgres] if PostgreSQL is not installed.
 func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
 	return openPostgres(ctx, nil, options)
 }
 
-// StartRestored is like StartPostgres, but fill provides the data directory, for example from a
-// base backup.
+// StartRestored is like [StartPostgres], but fill writes the data directory first, for example from
+// a base backup.
 func StartRestored(ctx context.Context, fill func(data string) error, options ...string) (*Postgres, error) {
 	return openPostgres(ctx, fill, options)
 }
 
-// openPostgres starts a server on the data of fill, or on an empty database if fill is nil.
+// openPostgres starts a server on the data of fill, or an empty server if fill is nil.
 func openPostgres(ctx context.Context, fill func(data string) error, options []string) (*Postgres, error) {
 	as, owner, err := postgresUser()
 	if err != nil {
@@ -67,7 +67,7 @@ func openPostgres(ctx context.Context, fill func(data string) error, options []s
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := s.answers(ctx); err != nil {
+	if err := s.awaitReady(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func postgresUser() (as []string, owner int, err error) {
 	return []string{setpriv, "--reuid", nobody.Uid, "--regid", nobody.Gid, "--clear-groups", "--"}, owner, nil
 }
 
-// FindPostgres finds the programs on PATH, or else the newest ones in Debian's directories. It
+// FindPostgres returns the paths of the programs: on PATH, or the newest in Debian's directories. It
 // returns [ErrNoPostgres] if there are none.
 func FindPostgres() (postgres, initdb string, err error) {
 	postgres, err1 := exec.LookPath("postgres")
@@ -159,13 +159,12 @@ func FindPostgres() (postgres, initdb string, err error) {
 	return "", "", ErrNoPostgres
 }
 
-// answers waits until the server answers.
-func (s *Postgres) answers(ctx context.Context) error {
+func (s *Postgres) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.URL})
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return fmt.Errorf("open database: %w", err)
 	}
 	defer func() { _ = db.Close() }()
 	return db.Await(ctx, func(error) {})

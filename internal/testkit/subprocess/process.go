@@ -1,6 +1,6 @@
-// Package subprocess starts other programs for tests and benchmarks: PostgreSQL and Redis
-// servers, and further processes of the calling program. Each ends with its parent, even
-// if the parent is killed.
+// Package subprocess starts processes for tests and benchmarks: PostgreSQL and Redis servers, and
+// further processes of the calling program. Each ends with its parent, even if the parent is
+// killed.
 package subprocess
 
 import (
@@ -13,12 +13,12 @@ import (
 	"sync"
 )
 
-// A Process is another process that answers questions Q with answers A and may be killed. It is
-// safe for concurrent use.
+// A Process is a child process that answers questions Q with answers A. It is safe for concurrent
+// use.
 type Process[Q, A any] struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	exited chan struct{} // closed when it is dead and its output is read
+	exited chan struct{} // closed when the process is dead and its output is read
 	once   sync.Once
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type Process[Q, A any] struct {
 	out     *json.Encoder
 }
 
-// A message is a question or an answer. Several questions may be pending.
+// A message is a question or an answer; the ID assigns answers to questions.
 type message[T any] struct {
 	ID   int
 	Text T
@@ -37,8 +37,8 @@ type message[T any] struct {
 // ErrDied reports that a process died before it answered.
 var ErrDied = errors.New("the process died")
 
-// StartProcess starts a command that calls [Serve] on its standard input and output, and sends it a
-// setting. Kill ends it.
+// StartProcess starts a command that calls [Serve] on its standard input and output, and sends it
+// the setting. Call Kill to end it.
 func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) {
 	p := &Process[Q, A]{cmd: cmd, exited: make(chan struct{}), pending: make(map[int]chan A)}
 	var err error
@@ -65,7 +65,7 @@ func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) 
 	return p, nil
 }
 
-// listen distributes answers until the process is dead.
+// listen delivers answers until the output of the process ends.
 func (p *Process[Q, A]) listen(stdout io.Reader) {
 	answers := json.NewDecoder(stdout)
 	for {
@@ -74,7 +74,7 @@ func (p *Process[Q, A]) listen(stdout io.Reader) {
 			break
 		}
 		p.mu.Lock()
-		p.pending[a.ID] <- a.Text // has capacity 1
+		p.pending[a.ID] <- a.Text // does not block: the capacity is 1
 		delete(p.pending, a.ID)
 		p.mu.Unlock()
 	}
@@ -87,8 +87,8 @@ func (p *Process[Q, A]) listen(stdout io.Reader) {
 	clear(p.pending)
 }
 
-// Ask sends a question. The returned channel receives the answer; it is closed without an answer if
-// the process dies.
+// Ask sends a question and returns a channel that receives the answer. If the process dies, the
+// channel is closed without an answer.
 func (p *Process[Q, A]) Ask(question Q) <-chan A {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,12 +99,12 @@ func (p *Process[Q, A]) Ask(question Q) <-chan A {
 	}
 	p.ids++
 	p.pending[p.ids] = answer
-	_ = p.out.Encode(message[Q]{p.ids, question}) // if it is dead, listen closes the channel
+	_ = p.out.Encode(message[Q]{p.ids, question}) // if the process is dead, listen closes the channel
 	return answer
 }
 
-// Call sends a question and waits for the answer. It returns [ErrDied] or the error of ctx. Errors
-// of the operation itself are part of the answer.
+// Call sends a question and waits for the answer. Its error is [ErrDied] or the error of ctx. Errors
+// of the operation are part of the answer.
 func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
 	select {
 	case a, ok := <-p.Ask(question):
@@ -121,15 +121,17 @@ func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
 // Kill ends the process, with SIGKILL where signals exist, and waits for it.
 func (p *Process[Q, A]) Kill() {
 	p.once.Do(func() {
-		_ = p.cmd.Process.Kill() // it may be dead already
+		_ = p.cmd.Process.Kill() // the process may be dead already
 		<-p.exited
 		_ = p.in.Close()
 	})
 }
 
-// Serve is the child's side of a [Process]. It reads its setting and then questions from in, and
-// writes answers to out. It returns when in ends; the kernel closes in when the parent dies, so no
-// child outlives it. Serve does not wait for pending answers; the process should exit.
+// Serve is the child's side of a [Process]. It reads the setting from in and calls begin with it.
+// Then it reads questions from in, answers them in parallel and writes the answers to out.
+//
+// It returns nil when in ends, which the kernel closes when the parent dies. It does not wait for
+// pending answers, so the process should exit.
 func Serve[S, Q, A any](in io.Reader, out io.Writer, begin func(S) (answer func(Q) A, err error)) error {
 	questions := json.NewDecoder(in)
 	var s S
@@ -153,7 +155,7 @@ func Serve[S, Q, A any](in io.Reader, out io.Writer, begin func(S) (answer func(
 			a := message[A]{q.ID, answer(q.Text)}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = answers.Encode(a) // the parent has died; in ends next
+			_ = answers.Encode(a) // fails if the parent has died; in ends next
 		}()
 	}
 }

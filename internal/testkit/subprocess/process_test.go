@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// isProcess is set in a process started by a test.
+// isProcess names an environment variable that is set in child processes of a test.
 const isProcess = "TANDIAN_TEST_SUBPROCESS"
 
 func TestMain(m *testing.M) {
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	}
 	err := Serve(os.Stdin, os.Stdout, func(greeting string) (func(name string) string, error) {
 		return func(name string) string {
-			if name == "nobody" {
-				select {} // never answered
+			if name == "silent" {
+				select {}
 			}
 			return greeting + ", " + name
 		}, nil
@@ -47,16 +47,16 @@ func start(t *testing.T) *Process[string, string] {
 
 func TestProcessAnswersOutOfOrder(t *testing.T) {
 	p := start(t)
-	never := p.Ask("nobody")
+	pending := p.Ask("silent")
 	for _, name := range []string{"Ann", "Ben"} {
 		got, err := p.Call(t.Context(), name)
 		if err != nil || got != "hello, "+name {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("got %q, %v, want a greeting of %s", got, err, name)
 		}
 	}
 	p.Kill()
-	if got, ok := <-never; ok {
-		t.Errorf("got %q", got)
+	if got, ok := <-pending; ok {
+		t.Errorf("got %q, want no answer", got)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestDeadProcessReturnsErrDied(t *testing.T) {
 	p := start(t)
 	p.Kill()
 	if _, err := p.Call(t.Context(), "Ann"); !errors.Is(err, ErrDied) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrDied", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestProcessCallEndsWithItsContext(t *testing.T) {
 	p := start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := p.Call(ctx, "nobody"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+	if _, err := p.Call(ctx, "silent"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a timeout", err)
 	}
 }

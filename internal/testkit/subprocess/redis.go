@@ -24,8 +24,8 @@ var guard string
 // ErrNoServer reports that redis-server is not installed.
 var ErrNoServer = errors.New("needs redis-server on PATH")
 
-// Redis is a Redis server for one measurement, which may stop and empty it. It starts empty, stores
-// nothing on disk unless options enable it, and ends with this process.
+// Redis is a Redis server that ends with this process. It stores nothing on disk, unless options
+// enable persistence.
 type Redis struct {
 	URL      string
 	dir      string
@@ -34,8 +34,8 @@ type Redis struct {
 	lifeline io.WriteCloser
 }
 
-// StartRedis starts a server; call Stop to end it. Options are added to its command line, such as
-// "--appendonly", "yes". It returns [ErrNoServer] if redis-server is not on PATH.
+// StartRedis starts an empty server; call Stop to end it. Options are added to its command line, for
+// example "--appendonly", "yes". It returns [ErrNoServer] if redis-server is not on PATH.
 func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -54,7 +54,7 @@ func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 		return nil, fmt.Errorf("start redis-server: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
 	s := &Redis{URL: "unix://" + socket, dir: dir, command: command, cmd: cmd, lifeline: lifeline}
-	if err := s.answers(ctx); err != nil {
+	if err := s.awaitReady(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -73,8 +73,7 @@ func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exe
 	return cmd, lifeline, err
 }
 
-// answers waits until the server answers.
-func (s *Redis) answers(ctx context.Context) error {
+func (s *Redis) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	rdb, err := OpenRedis(s.URL)
@@ -108,8 +107,8 @@ func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err e
 	}, nil
 }
 
-// Restart ends the server with SIGTERM, like a service manager, waits for the duration down, and
-// starts it again on its stored data. The URL stays the same. It returns when the server answers.
+// Restart ends the server with SIGTERM, waits for the duration down, and starts it again on its
+// stored data and under the same URL. It returns when the server answers.
 func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
 	if _, err := io.WriteString(s.lifeline, "keep\n"); err != nil {
 		return fmt.Errorf("stop redis-server: %w", err)
@@ -117,7 +116,7 @@ func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
 	if err := s.cmd.Wait(); err != nil {
 		return fmt.Errorf("stop redis-server: %w", err)
 	}
-	_ = s.lifeline.Close() // its reader has ended
+	_ = s.lifeline.Close() // the reader has ended
 	var interrupted error
 	select {
 	case <-ctx.Done():
@@ -129,7 +128,7 @@ func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
 		return fmt.Errorf("restart redis-server: %w", errors.Join(err, os.RemoveAll(s.dir)))
 	}
 	s.cmd, s.lifeline = cmd, lifeline
-	return errors.Join(interrupted, s.answers(ctx))
+	return errors.Join(interrupted, s.awaitReady(ctx))
 }
 
 // Stop ends the server, even one stopped by a signal, and removes its data.
@@ -143,13 +142,13 @@ func OpenRedis(url string) (redis.UniversalClient, error) {
 	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "bench"}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-// OpenPatient opens a client with long timeouts: on a busy machine, a command may take longer than
-// a Tandian server would wait. Use it unless the measurement is about a Redis that does not answer.
+// OpenPatient opens a client with long timeouts, since commands can be slow on a busy machine. Use
+// it except to test a Redis that does not answer.
 func OpenPatient(url string) (redis.UniversalClient, error) {
 	return redisdb.OpenRedis(redisdb.RedisConfig{
 		URL: url, Role: "bench", Timeout: Patience, PoolTimeout: Patience,
 	}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-// Patience is the timeout of clients from [OpenPatient].
+// Patience is the timeout of clients from [OpenPatient], and of the start of PostgreSQL.
 const Patience = 30 * time.Second

@@ -12,15 +12,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// ErrCut is the error of commands rejected by a [FaultyRedis].
-var ErrCut = errors.New("the wire is cut")
+// ErrCut is the error of commands that a [FaultyRedis] rejects.
+var ErrCut = errors.New("injected Redis failure")
 
 // A FaultyRedis is a client hook that counts round trips and injects failures. The zero value
-// passes everything. It is safe for concurrent use.
+// injects none. It is safe for concurrent use.
 type FaultyRedis struct {
 	Down        atomic.Bool            // reject all commands
 	FailScripts atomic.Bool            // reject scripts outside pipelines
-	Trips       atomic.Int64           // number of passed commands and pipelines
+	Trips       atomic.Int64           // commands and pipelines sent
 	After       atomic.Pointer[func()] // runs once, after the next pipeline
 }
 
@@ -57,7 +57,7 @@ func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// CountCalls returns the numbers of round trips over w and of SQL statements that do causes.
+// CountCalls runs do and returns its numbers of Redis round trips through w and of SQL statements.
 func (p Process) CountCalls(t testing.TB, w *FaultyRedis, do func()) (trips, statements int) {
 	t.Helper()
 	before, sent := w.Trips.Load(), p.Statements(t)
@@ -88,7 +88,7 @@ func (p Process) Observed(t testing.TB, histogram string) (n int) {
 	return n
 }
 
-// Waiting waits for running jobs of an outbox and returns the number of waiting ones.
+// Waiting waits until no job of an outbox runs and returns the number of waiting jobs.
 func Waiting(t testing.TB, box *outbox.Box) (n int64) {
 	t.Helper()
 	box.Wait()
