@@ -17,47 +17,47 @@ import (
 
 const module = "github.com/tandian-dev/tandian"
 
-// A place is a package with everything below it.
-type place struct {
+// An area is a package with all packages below it.
+type area struct {
 	prefix string   // path in the module; "." is the program itself
-	floor  int      // a place imports lower floors and itself
-	only   []string // if not nil, the only places of the module that it imports
+	layer  int      // an area imports lower layers and itself
+	only   []string // if not nil, the only areas of the module that it imports
 }
 
-// places is the map. A package belongs to the place with the longest prefix. An internal
-// package without a row, such as internal/shop, is a domain package.
-var places = []place{
-	{prefix: "ent", floor: 0},          // entities
-	{prefix: "internal/kit", floor: 0}, // libraries without domain types
+// areas lists all areas except domain packages. A package belongs to the area with the longest
+// prefix. An internal package without a row, such as internal/shop, is a domain package.
+var areas = []area{
+	{prefix: "ent", layer: 0},          // entities
+	{prefix: "internal/kit", layer: 0}, // libraries without domain types
 
-	{prefix: "internal/sale", floor: 0, only: []string{}}, // types that two domain packages share
+	{prefix: "internal/sale", layer: 0, only: []string{}}, // types that two domain packages share
 
-	{prefix: "internal/config", floor: 1, only: []string{"internal/kit"}},
-	{prefix: "internal/web", floor: 1, only: []string{"internal/kit"}},
-	{prefix: "graph/scalar", floor: 1, only: []string{"internal/kit"}},
+	{prefix: "internal/config", layer: 1, only: []string{"internal/kit"}},
+	{prefix: "internal/web", layer: 1, only: []string{"internal/kit"}},
+	{prefix: "graph/scalar", layer: 1, only: []string{"internal/kit"}},
 
-	{prefix: "graph", floor: 2}, // resolvers
+	{prefix: "graph", layer: 2}, // resolvers
 
-	{prefix: "internal/drawing", floor: 3},
-	{prefix: "internal/importer", floor: 3},
-	{prefix: "internal/seeder", floor: 4},
-	{prefix: "internal/demo", floor: 5},
+	{prefix: "internal/drawing", layer: 3},
+	{prefix: "internal/importer", layer: 3},
+	{prefix: "internal/seeder", layer: 4},
+	{prefix: "internal/demo", layer: 5},
 
-	{prefix: "internal/app", floor: 6}, // wires all packages
-	{prefix: "internal/cli", floor: 7},
-	{prefix: "internal/testkit", floor: 7, only: []string{"internal/kit"}},
+	{prefix: "internal/app", layer: 6}, // wires all packages
+	{prefix: "internal/cli", layer: 7},
+	{prefix: "internal/testkit", layer: 7, only: []string{"internal/kit"}},
 
-	{prefix: "internal/testkit/apptest", floor: 9},
-	{prefix: "internal/testkit/storetest", floor: 8, only: []string{"ent", "internal/kit", "internal/testkit"}},
-	{prefix: "internal/archtest", floor: 7, only: []string{}},
-	{prefix: "internal/tools", floor: 7, only: []string{"ent", "internal/kit"}},
-	{prefix: ".", floor: 8, only: []string{"internal/cli"}},
+	{prefix: "internal/testkit/apptest", layer: 9},
+	{prefix: "internal/testkit/storetest", layer: 8, only: []string{"ent", "internal/kit", "internal/testkit"}},
+	{prefix: "internal/archtest", layer: 7, only: []string{}},
+	{prefix: "internal/tools", layer: 7, only: []string{"ent", "internal/kit"}},
+	{prefix: ".", layer: 8, only: []string{"internal/cli"}},
 }
 
-const domainFloor = 1
+const domainLayer = 1
 
-// closed lists imports of lower floors that are forbidden, with the reason.
-var closed = []struct{ from, to, why string }{
+// denied lists imports of lower layers that are forbidden, with the reason.
+var denied = []struct{ from, to, why string }{
 	{"graph", "ent", "only services use entities; resolvers use the types of the services"},
 	{"graph", "internal/kit/sqldb", "resolvers call services, not stores"},
 	{"graph", "internal/kit/redisdb", "resolvers call services, not stores"},
@@ -74,7 +74,7 @@ const (
 	external side = "external test" // package x_test
 )
 
-// An edge is one import. Packages of the module are relative paths, others full paths.
+// An edge is one import. Packages of the module have paths relative to it, others full paths.
 type edge struct {
 	from string
 	side side
@@ -83,40 +83,40 @@ type edge struct {
 
 // forbidden returns the reason why an import is forbidden, or "".
 func forbidden(e edge) string {
-	from := placeOf(e.from)
+	from := areaOf(e.from)
 	if within(e.to, goRedis) {
 		return forbiddenRedis(from)
 	}
-	to := placeOf(e.to)
+	to := areaOf(e.to)
 	if to.prefix == "" || to.prefix == from.prefix || forTests(e.side, to.prefix) {
 		return ""
 	}
-	for _, c := range closed {
+	for _, c := range denied {
 		if within(e.from, c.from) && within(e.to, c.to) {
 			return c.why
 		}
 	}
 	switch {
 	case from.prefix == "":
-		return e.from + " is not on the map: give it a place"
+		return "unknown area " + e.from + ": add it to areas"
 	case to.prefix == ".":
 		return "no package imports the program"
 	case from.only != nil && !slices.Contains(from.only, to.prefix):
-		return from.prefix + " imports no other package of the module" + but(from.only)
-	case to.floor > from.floor:
+		return from.prefix + " imports no other package of the module" + except(from.only)
+	case to.layer > from.layer:
 		return "imports go down, not up"
-	case to.floor == from.floor && from.floor == 0:
+	case to.layer == from.layer && from.layer == 0:
 		return "kit and ent do not import each other; declare a small interface"
-	case to.floor == from.floor:
+	case to.layer == from.layer:
 		return "domain packages do not import each other; declare an interface, which internal/app connects"
 	}
 	return ""
 }
 
-// forTests reports whether a place exists for tests of this kind. The running app imports
-// every domain package, so only external tests can use it.
-func forTests(s side, place string) bool {
-	switch place {
+// forTests reports whether an area exists for tests on this side. Only external tests can use
+// apptest, because it imports every domain package.
+func forTests(s side, area string) bool {
+	switch area {
 	case "internal/testkit", "internal/testkit/storetest":
 		return s != code
 	case "internal/testkit/apptest":
@@ -125,33 +125,33 @@ func forTests(s side, place string) bool {
 	return false
 }
 
-func forbiddenRedis(from place) string {
+func forbiddenRedis(from area) string {
 	switch {
-	case from.floor == domainFloor && from.only == nil, // a domain package
+	case from.layer == domainLayer && from.only == nil, // a domain package
 		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/cli", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
-	return "only kit, services, internal/app, internal/cli and test tools use it"
+	return "only kit, domain packages, internal/app, internal/cli and test tools use Redis"
 }
 
-func but(places []string) string {
-	if len(places) == 0 {
+func except(areas []string) string {
+	if len(areas) == 0 {
 		return ""
 	}
-	return ", except " + strings.Join(places, " and ")
+	return ", except " + strings.Join(areas, " and ")
 }
 
-// placeOf returns the place of a package of the module; other packages have none.
-func placeOf(pkg string) place {
-	var found place
-	for _, p := range places {
+// areaOf returns the area of a package, or the zero area outside the module.
+func areaOf(pkg string) area {
+	var found area
+	for _, p := range areas {
 		if len(p.prefix) > len(found.prefix) && within(pkg, p.prefix) {
 			found = p
 		}
 	}
 	if rest, ok := strings.CutPrefix(pkg, "internal/"); ok && found.prefix == "" {
 		name, _, _ := strings.Cut(rest, "/")
-		return place{prefix: "internal/" + name, floor: domainFloor}
+		return area{prefix: "internal/" + name, layer: domainLayer}
 	}
 	return found
 }
@@ -169,7 +169,7 @@ func TestForbidden(t *testing.T) {
 	}{
 		{"domain to ent", edge{"internal/shop", code, "ent/shop"}, true},
 		{"domain to kit", edge{"internal/shop", code, "internal/kit/cache"}, true},
-		{"own parts", edge{"internal/shop/osm", code, "internal/shop"}, true},
+		{"subpackage to domain", edge{"internal/shop/osm", code, "internal/shop"}, true},
 		{"domain to domain", edge{"internal/shop", code, "internal/voucher"}, false},
 		{"domain test to domain", edge{"internal/shop", inside, "internal/voucher"}, false},
 		{"external test to domain", edge{"internal/shop", external, "internal/voucher"}, false},
@@ -188,83 +188,83 @@ func TestForbidden(t *testing.T) {
 		{"ent to kit", edge{"ent/schema", code, "internal/kit/apierror"}, false},
 		{"ent to domain", edge{"ent/schema", code, "internal/shop"}, false},
 		{"ent to Redis", edge{"ent/schema", code, goRedis + "/v9"}, false},
-		{"tools know tools", edge{"internal/kit/lock", code, "internal/kit/clock"}, true},
+		{"kit to kit", edge{"internal/kit/lock", code, "internal/kit/clock"}, true},
 		{"kit to ent", edge{"internal/kit/outbox", code, "ent"}, false},
 		{"kit test to ent", edge{"internal/kit/outbox", inside, "ent"}, false},
-		{"tools do not know rooms", edge{"internal/kit/cache", code, "internal/shop"}, false},
+		{"kit to domain", edge{"internal/kit/cache", code, "internal/shop"}, false},
 		{"kit to graph", edge{"internal/kit/gqlserver", code, "graph"}, false},
-		{"tools may use Redis", edge{"internal/kit/lock", code, goRedis + "/v9/maintnotifications"}, true},
+		{"kit to Redis", edge{"internal/kit/lock", code, goRedis + "/v9/maintnotifications"}, true},
 
-		{"the graph knows rooms", edge{"graph", code, "internal/shop"}, true},
-		{"the graph knows its parts", edge{"graph", code, "graph/generated"}, true},
-		{"the graph knows scalars", edge{"graph/generated", code, "graph/scalar"}, true},
-		{"the graph knows tools", edge{"graph", code, "internal/kit/apierror"}, true},
+		{"graph to domain", edge{"graph", code, "internal/shop"}, true},
+		{"graph to its subpackage", edge{"graph", code, "graph/generated"}, true},
+		{"graph to scalars", edge{"graph/generated", code, "graph/scalar"}, true},
+		{"graph to kit", edge{"graph", code, "internal/kit/apierror"}, true},
 		{"graph to ent", edge{"graph", code, "ent"}, false},
 		{"graph to a table", edge{"graph/model", code, "ent/shop"}, false},
 		{"graph to SQL", edge{"graph", code, "internal/kit/sqldb"}, false},
 		{"graph to redisdb", edge{"graph", code, "internal/kit/redisdb"}, false},
 		{"graph to Redis", edge{"graph", code, goRedis + "/v9"}, false},
 		{"graph test to Redis", edge{"graph", external, goRedis + "/v9"}, false},
-		{"scalars know tools", edge{"graph/scalar", code, "internal/kit/page"}, true},
+		{"scalars to kit", edge{"graph/scalar", code, "internal/kit/page"}, true},
 		{"scalars to domain", edge{"graph/scalar", code, "internal/shop"}, false},
 		{"scalars to ent", edge{"graph/scalar", code, "ent"}, false},
 
 		{"config to ent", edge{"internal/config", code, "ent"}, false},
-		{"settings know tools", edge{"internal/config", code, "internal/kit/apierror"}, true},
+		{"config to kit", edge{"internal/config", code, "internal/kit/apierror"}, true},
 		{"config to Redis", edge{"internal/config", code, goRedis + "/v9"}, false},
 		{"web to domain", edge{"internal/web", code, "internal/shop"}, false},
 
-		{"the importer knows services", edge{"internal/importer", code, "internal/shop"}, true},
+		{"importer to domain", edge{"internal/importer", code, "internal/shop"}, true},
 		{"importer to ent", edge{"internal/importer", code, "ent"}, true},
-		{"the importer does not know the seeder", edge{"internal/importer", code, "internal/seeder"}, false},
-		{"the seeder knows services", edge{"internal/seeder", code, "internal/shop"}, true},
-		{"the seeder knows drawing", edge{"internal/seeder", code, "internal/drawing"}, true},
-		{"the seeder does not know the demo", edge{"internal/seeder", code, "internal/demo"}, false},
-		{"the demo knows the importer", edge{"internal/demo", code, "internal/importer"}, true},
-		{"the demo knows the seeder", edge{"internal/demo", code, "internal/seeder"}, true},
-		{"the demo does not know the app", edge{"internal/demo", code, "internal/app"}, false},
+		{"importer to seeder", edge{"internal/importer", code, "internal/seeder"}, false},
+		{"seeder to domain", edge{"internal/seeder", code, "internal/shop"}, true},
+		{"seeder to drawing", edge{"internal/seeder", code, "internal/drawing"}, true},
+		{"seeder to demo", edge{"internal/seeder", code, "internal/demo"}, false},
+		{"demo to importer", edge{"internal/demo", code, "internal/importer"}, true},
+		{"demo to seeder", edge{"internal/demo", code, "internal/seeder"}, true},
+		{"demo to app", edge{"internal/demo", code, "internal/app"}, false},
 
 		{"app to domain", edge{"internal/app", code, "internal/shop"}, true},
 		{"app to graph", edge{"internal/app", code, "graph"}, true},
-		{"the app knows the demo", edge{"internal/app", code, "internal/demo"}, true},
+		{"app to demo", edge{"internal/app", code, "internal/demo"}, true},
 		{"app to test tools", edge{"internal/app", code, "internal/testkit"}, false},
 		{"app to Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 
-		{"commands import the app", edge{"internal/cli", code, "internal/app"}, true},
-		{"commands import services", edge{"internal/cli", code, "internal/account"}, true},
-		{"commands may use Redis", edge{"internal/cli", code, goRedis + "/v9"}, true},
-		{"commands do not use test tools", edge{"internal/cli", code, "internal/testkit"}, false},
-		{"the app does not import commands", edge{"internal/app", code, "internal/cli"}, false},
-		{"a test in the app does not import commands", edge{"internal/app", external, "internal/cli"}, false},
-		{"a service does not import commands", edge{"internal/shop", code, "internal/cli"}, false},
+		{"commands to app", edge{"internal/cli", code, "internal/app"}, true},
+		{"commands to domain", edge{"internal/cli", code, "internal/account"}, true},
+		{"commands to Redis", edge{"internal/cli", code, goRedis + "/v9"}, true},
+		{"commands to test tools", edge{"internal/cli", code, "internal/testkit"}, false},
+		{"app to commands", edge{"internal/app", code, "internal/cli"}, false},
+		{"app test to commands", edge{"internal/app", external, "internal/cli"}, false},
+		{"domain to commands", edge{"internal/shop", code, "internal/cli"}, false},
 
-		{"the program imports commands", edge{".", code, "internal/cli"}, true},
-		{"the program does not import the app", edge{".", code, "internal/app"}, false},
+		{"program to commands", edge{".", code, "internal/cli"}, true},
+		{"program to app", edge{".", code, "internal/app"}, false},
 		{"program to config", edge{".", code, "internal/config"}, false},
-		{"program test to a running app", edge{".", external, "internal/testkit/apptest"}, true},
-		{"no package imports the program", edge{"internal/app", code, "."}, false},
+		{"program test to apptest", edge{".", external, "internal/testkit/apptest"}, true},
+		{"app to program", edge{"internal/app", code, "."}, false},
 
-		{"a test may use test tools", edge{"internal/kit/lock", inside, "internal/testkit"}, true},
+		{"internal test to test tools", edge{"internal/kit/lock", inside, "internal/testkit"}, true},
 		{"external test to test tools", edge{"internal/kit/lock", external, "internal/testkit"}, true},
-		{"external test to a running app", edge{"internal/feed", external, "internal/testkit/apptest"}, true},
-		{"internal test to a running app", edge{"internal/feed", inside, "internal/testkit/apptest"}, false},
-		{"code to a running app", edge{"internal/feed", code, "internal/testkit/apptest"}, false},
+		{"external test to apptest", edge{"internal/feed", external, "internal/testkit/apptest"}, true},
+		{"internal test to apptest", edge{"internal/feed", inside, "internal/testkit/apptest"}, false},
+		{"code to apptest", edge{"internal/feed", code, "internal/testkit/apptest"}, false},
 		{"code to test tools", edge{"internal/feed", code, "internal/testkit"}, false},
-		{"test tools know tools", edge{"internal/testkit", code, "internal/kit/sqldb"}, true},
+		{"test tools to kit", edge{"internal/testkit", code, "internal/kit/sqldb"}, true},
 		{"test tools to domain", edge{"internal/testkit", code, "internal/shop"}, false},
 		{"test of test tools to domain", edge{"internal/testkit", external, "internal/shop"}, false},
 		{"storetest to ent", edge{"internal/testkit/storetest", code, "ent"}, true},
 		{"storetest to domain", edge{"internal/testkit/storetest", code, "internal/shop"}, false},
 		{"internal test to storetest", edge{"internal/feed", inside, "internal/testkit/storetest"}, true},
 		{"code to storetest", edge{"internal/feed", code, "internal/testkit/storetest"}, false},
-		{"a running app knows all", edge{"internal/testkit/apptest", code, "internal/app"}, true},
+		{"apptest to app", edge{"internal/testkit/apptest", code, "internal/app"}, true},
 		{"apptest to test tools", edge{"internal/testkit/apptest", code, "internal/testkit"}, true},
 
 		{"kit test to cachetest", edge{"internal/kit/cache", external, "internal/testkit/cachetest"}, true},
 		{"kit to cachetest", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
-		{"package without a place", edge{"extras", code, "internal/kit/apierror"}, false},
-		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/sqldb"}, true},
+		{"unknown area", edge{"extras", code, "internal/kit/apierror"}, false},
+		{"tools to kit", edge{"internal/tools/entdiff", code, "internal/kit/sqldb"}, true},
 		{"tools to domain", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
 	}
 	for _, tt := range tests {
@@ -278,9 +278,8 @@ func TestForbidden(t *testing.T) {
 
 func TestImportsGoDown(t *testing.T) {
 	edges, packages := imports(t)
-	// A list without this package is incomplete.
 	if !slices.Contains(packages, "internal/archtest") || len(packages) < 2 {
-		t.Fatalf("go list does not see the module: %q", packages)
+		t.Fatalf("got packages %q, want all of the module", packages)
 	}
 	for _, e := range edges {
 		if why := forbidden(e); why != "" {
@@ -289,11 +288,10 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-// The server links no code of the lab or of tests, and no library that only these use.
 func TestServerLinksNoLabOrTestCode(t *testing.T) {
 	linked := packagesOf(t, "-deps", ".")
 	if !slices.Contains(linked, module+"/internal/app") || len(linked) < 100 {
-		t.Fatalf("go list does not see the packages of the server: %q", linked)
+		t.Fatalf("got packages %q, want all of the server", linked)
 	}
 	for _, unwanted := range []string{
 		module + "/lab", module + "/bench", module + "/internal/testkit", module + "/internal/archtest", module + "/internal/tools",
@@ -321,11 +319,11 @@ func goList(t *testing.T, args ...string) []byte {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
 	cmd.Dir = "../.."
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, said.Bytes())
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
 	}
 	return out
 }
@@ -333,7 +331,7 @@ func goList(t *testing.T, args ...string) []byte {
 // imports lists every import of the packages of the module, except the standard library.
 func imports(t *testing.T) (edges []edge, packages []string) {
 	t.Helper()
-	// -e: the compiler reports packages that do not build.
+	// -e: continue if a package does not build, which the compiler reports.
 	out := goList(t, "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
@@ -358,7 +356,7 @@ func imports(t *testing.T) (edges []edge, packages []string) {
 	}
 }
 
-// inModule shortens the path of a package of the module.
+// inModule returns the path of a package relative to the module.
 func inModule(path string) string {
 	if path == module {
 		return "."

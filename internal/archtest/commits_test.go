@@ -24,7 +24,7 @@ func (r repo) git(args ...string) {
 }
 
 func (r repo) run(name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(r.t.Context(), name, args...) //nolint:gosec // of this test
+	cmd := exec.CommandContext(r.t.Context(), name, args...) //nolint:gosec // built from constants
 	cmd.Dir = r.dir
 	for _, setting := range os.Environ() {
 		if !strings.HasPrefix(setting, "GIT_") {
@@ -56,7 +56,7 @@ func (r repo) commit(subject string) {
 	r.git("commit", "--quiet", "--allow-empty", "--message", subject)
 }
 
-// clone returns a clone of main.
+// clone returns a clone of the branch main.
 func (r repo) clone(args ...string) repo {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "clone")
@@ -64,7 +64,7 @@ func (r repo) clone(args ...string) repo {
 	return repo{r.t, dir}
 }
 
-// newRepo has a commit that is older than the rule, and one that adds the script.
+// newRepo returns a repository with a commit older than the rule, and one that adds the script.
 func newRepo(t *testing.T) repo {
 	t.Helper()
 	r := repo{t, t.TempDir()}
@@ -72,7 +72,7 @@ func newRepo(t *testing.T) repo {
 	r.write("internal/kit/cache/cache.go", "package cache\n", 0o600)
 	r.git("add", ".")
 	r.commit("An old subject.")
-	r.write(commitScript, pageText(t, commitScript), 0o700) // to be run
+	r.write(commitScript, pageText(t, commitScript), 0o700)
 	r.git("add", ".")
 	r.commit("scripts: check subjects")
 	return r
@@ -115,7 +115,7 @@ func TestCommitSubjectsOfARemovedDirectory(t *testing.T) {
 	r.commit("cache: rename to store")
 	r.commit("store: add keys")
 	if out, err := r.check(); err != nil {
-		t.Errorf("%v, %s", err, out)
+		t.Errorf("got %v, %s", err, out)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestCommitSubjectsFindTheirBase(t *testing.T) {
 			t.Errorf("got %v, %s, want %q", err, out, want)
 		}
 	}
-	check(r, "checked 2 ") // main, from the script on
+	check(r, "checked 2 ") // of main, since the script
 	clone := r.clone()
 	check(clone, "checked 2 ")
 	check(r.clone("--depth", "1"), "checked 1 ")
@@ -140,12 +140,12 @@ func TestCommitSubjectsFindTheirBase(t *testing.T) {
 	check(r, "checked 2 ")
 
 	clone.commit("Bad")
-	check(clone, "1 of 1 ") // from origin/main on
+	check(clone, "1 of 1 ") // since origin/main
 	r.git("switch", "--quiet", "--create", "branch")
 	r.commit("Bad")
 	r.commit("cache: write")
-	check(r, "1 of 2 ") // from main on
+	check(r, "1 of 2 ") // since main
 	if out, err := r.check("no-such-base"); err == nil {
-		t.Errorf("an unknown base is accepted: %s", out)
+		t.Errorf("got %s, want an error for an unknown base", out)
 	}
 }

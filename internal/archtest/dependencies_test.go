@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every module that we require ourselves has its reason in ARCHITECTURE.md.
+// Each direct dependency has a row with its reason in ARCHITECTURE.md.
 func TestEachDependencyHasAReason(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", "../../go.mod").Output()
 	if err != nil {
@@ -30,17 +30,17 @@ func TestEachDependencyHasAReason(t *testing.T) {
 	}
 	_, table, ok := strings.Cut(string(text), "\n## Dependencies\n")
 	if !ok || len(mod.Require) == 0 {
-		t.Fatal("ARCHITECTURE.md has no table of dependencies, or go.mod none")
+		t.Fatal("got no dependencies in ARCHITECTURE.md or in go.mod")
 	}
 	for _, r := range mod.Require {
 		if !r.Indirect && !strings.Contains(table, r.Path) {
-			t.Errorf("%s has no line in ARCHITECTURE.md: say why it is needed", r.Path)
+			t.Errorf("%s has no row in ARCHITECTURE.md: add it with its reason", r.Path)
 		}
 	}
 }
 
-// The linker drops unused methods only from a program that never looks up a method by a name
-// that it computes. Templates and the fields of an ent schema do.
+// The linker drops unused methods only from a program that never looks up a method by a computed
+// name. Templates and the fields of an ent schema do that.
 func TestServerLooksUpNoMethodByName(t *testing.T) {
 	linked := packagesOf(t, "-deps", ".")
 	for _, p := range []string{"html/template", "google.golang.org/grpc", "github.com/urfave/cli/v3"} {
@@ -53,14 +53,14 @@ func TestServerLooksUpNoMethodByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(generated), "Fields()") || !strings.Contains(string(generated), "schema.Now") {
-		t.Error("ent/runtime.go reads the fields of the schema when the program starts; see ent/entc.go")
+		t.Error("ent/runtime.go reads the fields of the schema at start; see ent/entc.go")
 	}
 }
 
-// A package that knows redis.UniversalClient compiles 1500 wrappers of go-redis: 500 KB of
-// code and more than a second each. Services send commands alone, so redis.Cmdable will do.
-func TestServicesKnowRedisByItsCommands(t *testing.T) {
-	allowed := []string{"internal/kit/", "internal/app/", "internal/cli/", "internal/testkit/", "internal/flashsale/", "lab/"} // flashsale dials
+// Each package that uses redis.UniversalClient compiles 1500 wrappers of go-redis: 500 KB of code and
+// more than a second. Services only send commands, for which redis.Cmdable suffices.
+func TestServicesUseRedisCmdable(t *testing.T) {
+	allowed := []string{"internal/kit/", "internal/app/", "internal/cli/", "internal/testkit/", "internal/flashsale/", "lab/"} // flashsale opens connections
 	checked := 0
 	for _, path := range files(t, ".go") {
 		name := strings.TrimPrefix(path, "../../")
@@ -73,10 +73,10 @@ func TestServicesKnowRedisByItsCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), "redis.UniversalClient") {
-			t.Errorf("%s knows redis.UniversalClient: take redis.Cmdable", name)
+			t.Errorf("%s uses redis.UniversalClient, want redis.Cmdable", name)
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d files were checked", checked)
+		t.Errorf("got %d files, want at least 100", checked)
 	}
 }

@@ -14,18 +14,16 @@ import (
 
 var (
 	testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
-	// A path in a text: with a slash, or a file by its extension. "keys.go" alone can be in
-	// any package.
+	// A path has a slash or a known extension.
 	pathName = regexp.MustCompile("`([\\w./-]+/[\\w./-]*|[\\w.-]+\\.(?:go|lua|md|mod|yml|graphqls))`")
 	command  = regexp.MustCompile("`[^`\n]*(?:lab bench|go test|make livetest) [^`\n]+`")
 )
 
-// Design pages must name existing files and tests.
-func TestPagesNameFilesAndTestsThatExist(t *testing.T) {
+func TestPagesNameExistingFilesAndTests(t *testing.T) {
 	tests := testsByName(t)
 	for _, page := range []struct {
-		path                     string
-		fewestTests, fewestPaths int // minimums: a page without names would pass
+		path               string
+		minTests, minPaths int // minimums: a page without names would pass
 	}{
 		{"docs/redis-rules.md", 30, 30},
 		{"docs/patterns.md", 60, 30},
@@ -35,18 +33,18 @@ func TestPagesNameFilesAndTestsThatExist(t *testing.T) {
 	} {
 		t.Run(page.path, func(t *testing.T) {
 			text := pageText(t, page.path)
-			if n := len(testName.FindAllString(text, -1)); n < page.fewestTests {
-				t.Errorf("the page names %d tests", n)
+			if n := len(testName.FindAllString(text, -1)); n < page.minTests {
+				t.Errorf("got %d test names, want at least %d", n, page.minTests)
 			}
-			if n := len(pathName.FindAllString(text, -1)); n < page.fewestPaths {
-				t.Errorf("the page names %d paths", n)
+			if n := len(pathName.FindAllString(text, -1)); n < page.minPaths {
+				t.Errorf("got %d paths, want at least %d", n, page.minPaths)
 			}
-			there := func(path string) bool { // from the root, or from where the page lies
+			exists := func(path string) bool { // relative to the root or to the page
 				_, err := os.Stat(filepath.Join(root, path))
-				_, errBeside := os.Stat(filepath.Join(root, filepath.Dir(page.path), path))
-				return err == nil || errBeside == nil
+				_, errPage := os.Stat(filepath.Join(root, filepath.Dir(page.path), path))
+				return err == nil || errPage == nil
 			}
-			for _, problem := range nameProblems(text, tests, there) {
+			for _, problem := range nameProblems(text, tests, exists) {
 				t.Error(problem)
 			}
 		})
@@ -85,17 +83,18 @@ func testsByName(t *testing.T) map[string]bool {
 	return tests
 }
 
-// nameProblems returns the missing names in a text, each once.
-func nameProblems(text string, tests map[string]bool, there func(path string) bool) []string {
+// nameProblems returns the names of missing tests and files in a text, each once. It accepts
+// keys.go, a file of many packages.
+func nameProblems(text string, tests map[string]bool, exists func(path string) bool) []string {
 	var problems []string
 	for _, name := range testName.FindAllString(text, -1) {
 		if !tests[name] {
-			problems = append(problems, "there is no test "+name)
+			problems = append(problems, "test not found: "+name)
 		}
 	}
 	for _, path := range pathName.FindAllStringSubmatch(text, -1) {
-		if path[1] != "keys.go" && !there(path[1]) {
-			problems = append(problems, "there is no "+path[1])
+		if path[1] != "keys.go" && !exists(path[1]) {
+			problems = append(problems, "file not found: "+path[1])
 		}
 	}
 	slices.Sort(problems)
@@ -103,27 +102,27 @@ func nameProblems(text string, tests map[string]bool, there func(path string) bo
 }
 
 func TestNameProblems(t *testing.T) {
-	tests := map[string]bool{"TestStands": true}
-	there := func(path string) bool { return slices.Contains([]string{"a/b.go", "c.lua", ".x.yml"}, path) }
+	tests := map[string]bool{"TestFound": true}
+	exists := func(path string) bool { return slices.Contains([]string{"a/b.go", "c.lua", ".x.yml"}, path) }
 	for _, tt := range []struct {
 		name, text string
 		want       []string
 	}{
-		{"all there", "`a/b.go`, `c.lua` and `.x.yml`, by TestStands", nil},
-		{"a lost test", "by TestStands and TestFell, and again TestFell.", []string{"there is no test TestFell"}},
-		{"lost files", "`a/c.go`, `d.lua`, `e/`", []string{"there is no a/c.go", "there is no d.lua", "there is no e/"}},
-		{"every room's", "`keys.go`", nil},
+		{"all found", "`a/b.go`, `c.lua` and `.x.yml`, by TestFound", nil},
+		{"missing test", "by TestFound and TestLost, and again TestLost.", []string{"test not found: TestLost"}},
+		{"missing files", "`a/c.go`, `d.lua`, `e/`", []string{"file not found: a/c.go", "file not found: d.lua", "file not found: e/"}},
+		{"file of many packages", "`keys.go`", nil},
 		{"no paths", "`store.Sweep`, `--a/b c`, `http.Client`, a/c.go", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, nameProblems(tt.text, tests, there)); diff != "" {
+			if diff := cmp.Diff(tt.want, nameProblems(tt.text, tests, exists)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// A rule names a test or states that there is none.
+// A rule names a test, or says "not yet".
 func TestEachRedisRuleHasATest(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(pageText(t, "docs/redis-rules.md")) {
@@ -133,11 +132,11 @@ func TestEachRedisRuleHasATest(t *testing.T) {
 		}
 		rows++
 		if !testName.MatchString(cells[4]) && !strings.Contains(line, "not yet") && !strings.Contains(line, "nothing yet") {
-			t.Errorf("no test holds the rule: %s", cells[1])
+			t.Errorf("rule without a test: %s", cells[1])
 		}
 	}
 	if rows < 20 {
-		t.Errorf("the page has %d rules", rows)
+		t.Errorf("got %d rules, want at least 20", rows)
 	}
 }
 
@@ -145,30 +144,29 @@ func TestEachRedisRuleHasATest(t *testing.T) {
 func TestEachPatternHasAFileATestAndAFigure(t *testing.T) {
 	text := pageText(t, "docs/patterns.md")
 	if n := strings.Count(text, "\n### "); n < 25 {
-		t.Errorf("the page has %d patterns", n)
+		t.Errorf("got %d patterns, want at least 25", n)
 	}
 	if n := strings.Count(text, "\n| "); n < 20 {
-		t.Errorf("the tables of the page have %d rows", n)
+		t.Errorf("got %d table rows, want at least 20", n)
 	}
 	for _, problem := range patternProblems(text) {
 		t.Error(problem)
 	}
 }
 
-// patternProblems returns the sections without a file, a test, or a figure with its command,
-// and the rows of the table of differences without a test. A section without a figure
-// contains "none yet".
+// patternProblems returns the sections without a file, a test, or a figure with its command, and
+// the differences without a test or a command. A section may say "none yet" instead of a figure.
 func patternProblems(text string) []string {
 	var problems []string
 	for _, section := range strings.Split("\n"+text, "\n### ")[1:] {
 		section, _, _ = strings.Cut(section, "\n## ")
 		title, _, _ := strings.Cut(section, "\n")
 		file, rest, _ := strings.Cut(after(section, "**Files**"), "**Tests**")
-		held, figure, _ := strings.Cut(rest, "**Figure**")
+		tests, figure, _ := strings.Cut(rest, "**Figure**")
 		if !pathName.MatchString(file) {
 			problems = append(problems, title+": no file")
 		}
-		if !testName.MatchString(held) {
+		if !testName.MatchString(tests) {
 			problems = append(problems, title+": no test")
 		}
 		if !command.MatchString(figure) && !strings.Contains(figure, "none yet") {
@@ -178,13 +176,13 @@ func patternProblems(text string) []string {
 	for line := range strings.Lines(after(text, "\n| taught |")) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) == 6 && strings.HasPrefix(line, "| ") && !testName.MatchString(cells[4]) && !command.MatchString(cells[4]) {
-			problems = append(problems, fmt.Sprintf("nothing decides the difference%s", cells[1]))
+			problems = append(problems, fmt.Sprintf("difference without a test:%s", cells[1]))
 		}
 	}
 	return problems
 }
 
-// after returns the text after a mark, or "".
+// after returns the text after the first mark, or "".
 func after(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	return rest
@@ -196,14 +194,14 @@ func TestPatternProblems(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"a whole one", whole, nil},
-		{"one without a figure yet", "### One\n**Files** `a.go` **Tests** TestAny **Figure** none yet", nil},
-		{"nothing but words", "### One\nWords of `a.go` and TestAny.\n", []string{"One: no file", "One: no test", "One: no figure with its command"}},
-		{"a figure from nowhere", strings.Replace(whole, ", by `go test -bench A ./a`", "", 1), []string{"One: no figure with its command"}},
-		{"the second lacks its test", whole + strings.Replace(whole, "TestAny", "none", 1), []string{"One: no test"}},
-		{"not what comes after the section", "### One\n## Two\n" + strings.TrimPrefix(whole, "### One\n"), []string{"One: no file", "One: no test", "One: no figure with its command"}},
-		{"a difference that a test decides", "\n| taught | here | why | by |\n|---|---|---|---|\n| a | b | c | TestAny |\n", nil},
-		{"one that nothing decides", "\n| taught | here | why | by |\n|---|---|---|---|\n| a | b | c | d |\n", []string{"nothing decides the difference a "}},
+		{"complete", whole, nil},
+		{"no figure yet", "### One\n**Files** `a.go` **Tests** TestAny **Figure** none yet", nil},
+		{"no marks", "### One\nWords of `a.go` and TestAny.\n", []string{"One: no file", "One: no test", "One: no figure with its command"}},
+		{"figure without its command", strings.Replace(whole, ", by `go test -bench A ./a`", "", 1), []string{"One: no figure with its command"}},
+		{"second section without a test", whole + strings.Replace(whole, "TestAny", "none", 1), []string{"One: no test"}},
+		{"marks after the section", "### One\n## Two\n" + strings.TrimPrefix(whole, "### One\n"), []string{"One: no file", "One: no test", "One: no figure with its command"}},
+		{"difference with a test", "\n| taught | here | why | by |\n|---|---|---|---|\n| a | b | c | TestAny |\n", nil},
+		{"difference without a test", "\n| taught | here | why | by |\n|---|---|---|---|\n| a | b | c | d |\n", []string{"difference without a test: a "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, patternProblems(tt.text)); diff != "" {

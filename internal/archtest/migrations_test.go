@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// note is the row of a migration in docs/upgrading.md: five cells, none of them empty.
+// missingNotes returns the migrations without a row of five cells, none of them empty, in a page.
 func missingNotes(page string, migrations []string) (missing []string) {
 	for _, name := range migrations {
 		row := regexp.MustCompile(`(?m)^\|[^|\n]*\b` + regexp.QuoteMeta(name) + `\b[^|\n]*\|(?: *[^|\s][^|\n]*\|){4}$`)
@@ -19,36 +19,36 @@ func missingNotes(page string, migrations []string) (missing []string) {
 	return missing
 }
 
-// docs/upgrading.md states for each migration the change, its locks, whether the previous
-// version can run at the same time, and what to do if it fails.
+// docs/upgrading.md states for each migration the change, its locks, whether the previous version
+// can run at the same time, and the steps after a failure.
 func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
 	page := pageText(t, "docs/upgrading.md")
 	for _, dialect := range []string{"postgres", "sqlite"} {
 		files, err := filepath.Glob(filepath.Join(root, "ent/migrate", dialect, "*.sql"))
 		if err != nil || len(files) < 10 {
-			t.Fatalf("%d migrations of %s, %v", len(files), dialect, err)
+			t.Fatalf("got %d migrations of %s, %v", len(files), dialect, err)
 		}
 		var names []string
 		for _, f := range files {
 			names = append(names, strings.TrimSuffix(filepath.Base(f), ".sql"))
 		}
 		for _, name := range missingNotes(page, names) {
-			t.Errorf("docs/upgrading.md has no whole row for %s of %s", name, dialect)
+			t.Errorf("docs/upgrading.md has no complete row for %s of %s", name, dialect)
 		}
 	}
 	const other = "| 20260101000000_x | changes | nothing | yes | start again |\n| 20260102000000_y | changes | | yes | again |\n"
 	if got := missingNotes(other, []string{"20260101000000_x", "20260102000000_y", "20260103000000_z"}); len(got) != 2 {
-		t.Errorf("of a page with one whole row of three, missing are %q", got)
+		t.Errorf("got missing notes %q, want two", got)
 	}
 }
 
-// A migration drops nothing that a running old server reads or writes. No server wrote
-// lock_fences; only the job that cleaned the table fails after its drop.
+// A migration must not drop or change anything that a running server of the previous release uses.
+// No server wrote to the dropped lock_fences; only the job that cleaned it fails.
 func TestMigrationsOnlyAdd(t *testing.T) {
-	taking := regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|COLUMN|INDEX|CONSTRAINT)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN\s+\S+\s+(SET\s+DATA\s+)?TYPE)\b`)
+	destructive := regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|COLUMN|INDEX|CONSTRAINT)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN\s+\S+\s+(SET\s+DATA\s+)?TYPE)\b`)
 	files, err := filepath.Glob(filepath.Join(root, "ent/migrate/postgres/*.sql"))
 	if err != nil || len(files) < 10 {
-		t.Fatalf("%d migrations, %v", len(files), err)
+		t.Fatalf("got %d migrations, %v", len(files), err)
 	}
 	drops := map[string]string{"20261129212500_drop_lock_fences.sql": "DROP TABLE"}
 	for _, f := range files {
@@ -57,11 +57,11 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 			t.Fatal(err)
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
-		if found := taking.FindString(up); found != drops[filepath.Base(f)] {
-			t.Errorf("%s has %q: drop it a release later than the code that used it, and name it here with the release", filepath.Base(f), found)
+		if found := destructive.FindString(up); found != drops[filepath.Base(f)] {
+			t.Errorf("%s contains %q: drop it one release after the code that uses it, and list it in drops", filepath.Base(f), found)
 		}
 	}
-	if !taking.MatchString(`ALTER TABLE "users" DROP COLUMN "x"`) {
-		t.Error("a dropped column is not found")
+	if !destructive.MatchString(`ALTER TABLE "users" DROP COLUMN "x"`) {
+		t.Error("got no match for a dropped column")
 	}
 }

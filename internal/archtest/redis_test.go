@@ -17,7 +17,7 @@ import (
 // The linter forbids methods of the Redis client by name (.golangci.yml). These tests check
 // calls that depend on arguments, and Lua scripts.
 
-// banned are commands that code must not send by Do, which would bypass the linter.
+// banned returns the commands that code must not send by Do, which bypasses the linter.
 func banned() []string {
 	return strings.Fields(`KEYS FLUSHALL FLUSHDB SELECT SWAPDB MOVE MONITOR DEBUG SHUTDOWN SAVE BGSAVE BGREWRITEAOF REPLICAOF SLAVEOF
 		CONFIG SORT SORT_RO HGETALL HKEYS HVALS SMEMBERS LRANGE ZRANGE XRANGE XREVRANGE DEL EVAL SCRIPT FUNCTION`)
@@ -38,15 +38,15 @@ func redisProblem(call *ast.CallExpr) string {
 	switch name := method.Sel.Name; name {
 	case "LRange", "ZRange", "ZRangeWithScores", "ZRevRange", "ZRevRangeWithScores":
 		if arg(2) == "0" && arg(3) == "-1" {
-			return name + " reads a collection whole: name a last member"
+			return name + " reads a whole collection: pass an upper bound"
 		}
 	case "Do":
-		if len(call.Args) < 2 { // of an http.Client, a sync.Once
+		if len(call.Args) < 2 { // not of Redis, but for example of http.Client
 			return ""
 		}
 		word := strings.ToUpper(strings.Trim(arg(1), "\"`"))
 		if !strings.HasPrefix(arg(1), `"`) {
-			return "Do without the name of a command as its first word cannot be looked at"
+			return "Do needs a literal command name"
 		}
 		if slices.Contains(banned(), word) {
 			return "Do sends " + word
@@ -68,17 +68,17 @@ func expression(e ast.Expr) string {
 
 func TestRedisProblemsOfCalls(t *testing.T) {
 	tests := []struct{ name, call, want string }{
-		{"a whole list", `rdb.LRange(ctx, key, 0, -1)`, "LRange reads"},
-		{"a part of a list", `rdb.LRange(ctx, key, 0, 99)`, ""},
-		{"all but the first of a list", `rdb.LRange(ctx, key, 1, -1)`, ""},
-		{"a whole sorted set", `p.ZRangeWithScores(ctx, key, 0, -1)`, "ZRangeWithScores reads"},
-		{"as many as the caller says", `p.ZRange(ctx, key, 0, n-1)`, ""},
+		{"whole list", `rdb.LRange(ctx, key, 0, -1)`, "LRange reads"},
+		{"part of a list", `rdb.LRange(ctx, key, 0, 99)`, ""},
+		{"list without its first member", `rdb.LRange(ctx, key, 1, -1)`, ""},
+		{"whole sorted set", `p.ZRangeWithScores(ctx, key, 0, -1)`, "ZRangeWithScores reads"},
+		{"computed bound", `p.ZRange(ctx, key, 0, n-1)`, ""},
 		{"KEYS by Do", `rdb.Do(ctx, "keys", "*")`, "Do sends KEYS"},
 		{"CONFIG by Do", `rdb.Do(ctx, "CONFIG", "SET", "x", "y")`, "Do sends CONFIG"},
-		{"a hidden command", `rdb.Do(ctx, words...)`, "cannot be looked at"},
-		{"a command that go-redis lacks", `pipe.Do(ctx, "ZMSCORE", key, "built")`, ""},
-		{"a request", `client.Do(req)`, ""},
-		{"something else", `f(ctx, key, 0, -1)`, ""},
+		{"computed command", `rdb.Do(ctx, words...)`, "literal command name"},
+		{"allowed command by Do", `pipe.Do(ctx, "ZMSCORE", key, "built")`, ""},
+		{"HTTP request", `client.Do(req)`, ""},
+		{"other call", `f(ctx, key, 0, -1)`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,25 +93,25 @@ func TestRedisProblemsOfCalls(t *testing.T) {
 	}
 }
 
-// speakers returns the directories of packages that import the client.
-func speakers(t *testing.T) map[string]bool {
-	speak := map[string]bool{}
+// redisImporters returns the directories of packages that import go-redis.
+func redisImporters(t *testing.T) map[string]bool {
+	importers := map[string]bool{}
 	for _, path := range files(t, ".go") {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return strings.HasPrefix(i.Path.Value, `"`+goRedis) }) {
-			speak[filepath.Dir(path)] = true
+			importers[filepath.Dir(path)] = true
 		}
 	}
-	return speak
+	return importers
 }
 
 func TestNoCallReadsARedisCollectionWhole(t *testing.T) {
-	calls, speak := 0, speakers(t)
+	calls, importers := 0, redisImporters(t)
 	for _, path := range files(t, ".go") {
-		if !speak[filepath.Dir(path)] || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testkit/") || strings.Contains(path, "/cachebench/") || strings.Contains(path, "/faulttest/") { // which harm a Redis of their own
+		if !importers[filepath.Dir(path)] || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testkit/") || strings.Contains(path, "/cachebench/") || strings.Contains(path, "/faulttest/") { // these damage their own Redis
 			continue
 		}
 		set := token.NewFileSet()
@@ -130,12 +130,12 @@ func TestNoCallReadsARedisCollectionWhole(t *testing.T) {
 		})
 	}
 	if calls < 1000 {
-		t.Errorf("found only %d calls", calls)
+		t.Errorf("got %d calls, want at least 1000", calls)
 	}
 }
 
-// luaCommands are the commands that a script may call: each costs O(1), O(log n) or an
-// amount that its own arguments bound.
+// luaCommands returns the commands that a script may call. Each costs O(1), O(log n) or an amount
+// that its arguments bound.
 func luaCommands() []string {
 	return append(strings.Fields(`EXISTS TYPE PTTL TTL PEXPIRE PEXPIREAT EXPIRE PERSIST UNLINK RENAME RENAMENX TIME
 		GET MGET SET GETEX INCR INCRBY DECR DECRBY STRLEN GETBIT SETBIT BITFIELD PFADD
@@ -144,10 +144,11 @@ func luaCommands() []string {
 		SADD SREM SCARD SISMEMBER SMISMEMBER LPUSH RPUSH LPOP RPOP LLEN LTRIM
 		XADD XLEN XACK XDEL XPENDING XTRIM XREVRANGE PUBLISH`),
 		"XINFO CONSUMERS", "XGROUP DELCONSUMER", // O(consumers of a group)
-		"XINFO GROUPS") // there is one
+		"XINFO GROUPS") // O(groups): one
 }
 
-// luaDel lists the scripts that may DEL, with the reason why UNLINK gains nothing there.
+// luaDel lists the scripts that may call DEL, and their small values, for which UNLINK gains
+// nothing.
 func luaDel() map[string]string {
 	return map[string]string{
 		"internal/kit/cache/lua/": "a record of 16 KB at most, a lease",
@@ -161,7 +162,7 @@ var (
 	luaMention = regexp.MustCompile(`redis\.p?call|redis\.setresp|redis\.replicate_commands|loadstring|KEYS\s*=[^=]`)
 )
 
-// luaProblems returns the problems of a script, line by line.
+// luaProblems returns the problems of a script.
 func luaProblems(path, text string) (problems []string) {
 	header, body := "", ""
 	for line := range strings.Lines(text) {
@@ -175,17 +176,17 @@ func luaProblems(path, text string) (problems []string) {
 	}
 	for _, part := range []string{"KEYS[1]", "returns"} {
 		if !strings.Contains(header, part) {
-			problems = append(problems, "its header does not say "+part)
+			problems = append(problems, "header without "+part)
 		}
 	}
 	calls := luaCall.FindAllStringSubmatch(body, -1)
 	if mentions := luaMention.FindAllString(body, -1); len(mentions) != len(calls) {
-		problems = append(problems, fmt.Sprintf("it says %q but calls %d commands by redis.call(…)", mentions, len(calls)))
+		problems = append(problems, fmt.Sprintf("mentions %q but calls %d commands by redis.call(…)", mentions, len(calls)))
 	}
 	for _, call := range calls {
 		m := luaLiteral.FindStringSubmatch(call[1])
 		if m == nil {
-			problems = append(problems, "the command of redis.call("+call[1]+" is no literal in capitals")
+			problems = append(problems, "command of redis.call("+call[1]+" is no literal in capitals")
 			continue
 		}
 		command, key := strings.TrimSpace(m[1]+" "+m[2]), m[3]
@@ -211,24 +212,24 @@ func mayDel(path string) bool {
 func TestLuaProblems(t *testing.T) {
 	const head = "-- take: take one.\n--\n-- KEYS[1]  stock\n-- returns  1\n"
 	tests := []struct{ name, path, text, want string }{
-		{"all is well", "internal/sale/lua/a.lua", head + "return redis.call('DECR', KEYS[1])", ""},
-		{"nothing is called", "internal/sale/lua/a.lua", head + "-- redis.call('KEYS', '*')\nreturn 1", ""},
+		{"valid", "internal/sale/lua/a.lua", head + "return redis.call('DECR', KEYS[1])", ""},
+		{"call in a comment", "internal/sale/lua/a.lua", head + "-- redis.call('KEYS', '*')\nreturn 1", ""},
 		{"KEYS", "internal/sale/lua/a.lua", head + "return redis.call('KEYS', KEYS[1])", "KEYS is not on the list"},
 		{"HGETALL by pcall", "internal/sale/lua/a.lua", head + "return redis.pcall('HGETALL', KEYS[1])", "HGETALL is not on the list"},
 		{"DEL", "internal/sale/lua/a.lua", head + "redis.call('DEL', KEYS[1])", "DEL is not on the list"},
-		{"DEL of what is small", "../../internal/kit/cache/lua/a.lua", head + "redis.call('DEL', KEYS[1])", ""},
-		{"small letters", "internal/sale/lua/a.lua", head + "redis.call('keys', KEYS[1])", "no literal in capitals"},
-		{"a computed command", "internal/sale/lua/a.lua", head + "redis.call(ARGV[1], KEYS[1])", "no literal in capitals"},
-		{"another name for call", "internal/sale/lua/a.lua", head + "local c = redis.call\nc('KEYS', '*')", "but calls 0 commands"},
-		{"a key that is built", "internal/sale/lua/a.lua", head + "redis.call('GET', 'stock:' .. ARGV[1])", "not from KEYS"},
-		{"a key that is built at its end", "internal/sale/lua/a.lua", head + "redis.call('GET', KEYS[1] .. ':l')", "not from KEYS"},
-		{"a key from an argument", "internal/sale/lua/a.lua", head + "redis.call('GET', ARGV[1])", "not from KEYS"},
-		{"a subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1])", ""},
-		{"another subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DESTROY', KEYS[1], ARGV[1])", "XGROUP DESTROY is not on the list"},
-		{"a key in capitals that is none of KEYS", "internal/sale/lua/a.lua", head + "redis.call('GET', 'STOCK')", "is not on the list"},
-		{"a key of a loop", "internal/sale/lua/a.lua", head + "for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end", ""},
+		{"DEL of a small value", "../../internal/kit/cache/lua/a.lua", head + "redis.call('DEL', KEYS[1])", ""},
+		{"lower case", "internal/sale/lua/a.lua", head + "redis.call('keys', KEYS[1])", "no literal in capitals"},
+		{"computed command", "internal/sale/lua/a.lua", head + "redis.call(ARGV[1], KEYS[1])", "no literal in capitals"},
+		{"alias of call", "internal/sale/lua/a.lua", head + "local c = redis.call\nc('KEYS', '*')", "but calls 0 commands"},
+		{"computed key", "internal/sale/lua/a.lua", head + "redis.call('GET', 'stock:' .. ARGV[1])", "not from KEYS"},
+		{"key with a suffix", "internal/sale/lua/a.lua", head + "redis.call('GET', KEYS[1] .. ':l')", "not from KEYS"},
+		{"key from ARGV", "internal/sale/lua/a.lua", head + "redis.call('GET', ARGV[1])", "not from KEYS"},
+		{"listed subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1])", ""},
+		{"unlisted subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DESTROY', KEYS[1], ARGV[1])", "XGROUP DESTROY is not on the list"},
+		{"literal key", "internal/sale/lua/a.lua", head + "redis.call('GET', 'STOCK')", "is not on the list"},
+		{"key of a loop", "internal/sale/lua/a.lua", head + "for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end", ""},
 		{"no key", "internal/sale/lua/a.lua", head + "return redis.call('TIME')", ""},
-		{"no header", "internal/sale/lua/a.lua", "return redis.call('DECR', KEYS[1])", "does not say KEYS[1]"},
+		{"no header", "internal/sale/lua/a.lua", "return redis.call('DECR', KEYS[1])", "header without KEYS[1]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +244,7 @@ func TestLuaProblems(t *testing.T) {
 func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
 	scripts := files(t, ".lua")
 	if len(scripts) < 18 {
-		t.Errorf("only %d scripts were found", len(scripts))
+		t.Errorf("got %d scripts, want at least 18", len(scripts))
 	}
 	for _, path := range scripts {
 		text, err := os.ReadFile(path)
@@ -256,8 +257,8 @@ func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
 	}
 }
 
-// files returns the files of internal, graph and lab with an extension, without third-party
-// code, test data and the candidates that the lab compares.
+// files returns the files of internal, graph and lab with an extension, except generated code,
+// test data, npm packages and the candidates that the lab compares.
 func files(t *testing.T, extension string) (paths []string) {
 	t.Helper()
 	for _, dir := range []string{"../../internal", "../../graph", "../../lab"} {

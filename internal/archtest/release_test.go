@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Finding 19: a release went on although its vulnerability scan could not run.
+// A release must fail if its vulnerability scan cannot run.
 func TestReleaseNeedsItsVulnerabilityScan(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
 		fail bool
-		says string
+		want string
 	}{
 		{"a check", []string{"scripts/vuln.sh"}, false, "not checked"},
 		{"a required scan", []string{"scripts/vuln.sh", "--required"}, true, "nothing is released unchecked"},
@@ -24,11 +24,11 @@ func TestReleaseNeedsItsVulnerabilityScan(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(root, tt.args[0]), tt.args[1:]...) //nolint:gosec // ours
+		cmd := exec.CommandContext(ctx, filepath.Join(root, tt.args[0]), tt.args[1:]...) //nolint:gosec // a script of this repository
 		cmd.Env = append(os.Environ(), "GOVULNDB=https://127.0.0.1:1")
 		out, err := cmd.CombinedOutput()
-		if (err != nil) != tt.fail || !strings.Contains(string(out), tt.says) {
-			t.Errorf("%s: %v, %s", tt.name, err, out)
+		if (err != nil) != tt.fail || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: got %v, %s, want %q", tt.name, err, out, tt.want)
 		}
 	}
 }
