@@ -29,8 +29,8 @@ func TestDashboardIsFresh(t *testing.T) {
 	}
 }
 
-// shown holds the checked fields of a dashboard as Grafana decodes it.
-type shown struct {
+// decoded holds the checked fields of a dashboard as Grafana decodes it.
+type decoded struct {
 	UID, Title    string
 	SchemaVersion int
 	Templating    struct {
@@ -39,10 +39,10 @@ type shown struct {
 			Current    struct{ Value any }
 		}
 	}
-	Panels []shownPanel
+	Panels []decodedPanel
 }
 
-type shownPanel struct {
+type decodedPanel struct {
 	ID                       int
 	Type, Title, Description string
 	GridPos                  struct{ X, Y, W, H int }
@@ -65,16 +65,16 @@ type shownPanel struct {
 	}
 }
 
-// units returns the Grafana units in use. Grafana prints an unknown unit as a suffix.
+// units returns the Grafana units in use. Grafana shows an unknown unit as a suffix.
 func units() []string {
 	return []string{"s", "bytes", "Bps", "percentunit", "reqps", "ops", "short"}
 }
 
-// faults returns mistakes that Grafana would reject or render wrongly.
-func (d shown) faults(source string) (all []string) {
-	fault := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+// problems returns mistakes that Grafana would reject or render wrongly.
+func (d decoded) problems(source string) (all []string) {
+	problem := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 {
-		fault("uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
+		problem("uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
 	}
 	var named []any
 	for _, v := range d.Templating.List {
@@ -83,59 +83,59 @@ func (d shown) faults(source string) (all []string) {
 		}
 	}
 	if len(named) != 1 || named[0] != source {
-		fault("the variable datasource is %v, and the provisioned one %s", named, source)
+		problem("variable datasource is %v, provisioned is %s", named, source)
 	}
 	seen := map[int]bool{}
 	for i, p := range d.Panels {
 		if seen[p.ID] || p.ID <= 0 {
-			fault("%s: id %d is invalid or duplicate", p.Title, p.ID)
+			problem("%s: id %d is invalid or duplicate", p.Title, p.ID)
 		}
 		seen[p.ID] = true
 		at := p.GridPos
 		if at.X < 0 || at.Y < 0 || at.W <= 0 || at.H <= 0 || at.X+at.W > columns {
-			fault("%s has invalid position %+v", p.Title, at)
+			problem("%s has invalid position %+v", p.Title, at)
 		}
 		for _, q := range d.Panels[:i] {
 			if o := q.GridPos; at.X < o.X+o.W && o.X < at.X+at.W && at.Y < o.Y+o.H && o.Y < at.Y+at.H {
-				fault("%s overlaps %s", p.Title, q.Title)
+				problem("%s overlaps %s", p.Title, q.Title)
 			}
 		}
-		all = append(all, p.faults()...)
+		all = append(all, p.problems()...)
 	}
 	return all
 }
 
-func (p shownPanel) faults() (all []string) {
-	fault := func(format string, args ...any) { all = append(all, p.Title+": "+fmt.Sprintf(format, args...)) }
+func (p decodedPanel) problems() (all []string) {
+	problem := func(format string, args ...any) { all = append(all, p.Title+": "+fmt.Sprintf(format, args...)) }
 	if p.Type == "row" {
 		if p.Title == "" {
-			fault("a row without a title")
+			problem("row without a title")
 		}
 		return all
 	}
 	if p.Type != "timeseries" || p.Title == "" || p.Description == "" || len(p.Targets) == 0 {
-		fault("type %q, description %q, %d targets", p.Type, p.Description, len(p.Targets))
+		problem("type %q, description %q, %d targets", p.Type, p.Description, len(p.Targets))
 	}
 	if unit := p.FieldConfig.Defaults.Unit; !slices.Contains(units(), unit) {
-		fault("unit %q", unit)
+		problem("unit %q", unit)
 	}
 	steps := p.FieldConfig.Defaults.Thresholds.Steps
 	for i, s := range steps {
 		if (s.Value == nil) != (i == 0) || i > 1 && *s.Value <= *steps[i-1].Value {
-			fault("threshold %d does not ascend", i)
+			problem("threshold %d does not ascend", i)
 		}
 	}
 	if len(steps) == 0 {
-		fault("no threshold, not even a colour")
+		problem("no threshold")
 	}
 	refs := map[string]bool{}
 	for _, q := range p.Targets {
 		if q.RefID == "" || refs[q.RefID] || q.Expr == "" || q.LegendFormat == "" {
-			fault("refId %q, expr %q, legend %q", q.RefID, q.Expr, q.LegendFormat)
+			problem("refId %q, expr %q, legend %q", q.RefID, q.Expr, q.LegendFormat)
 		}
 		refs[q.RefID] = true
 		if q.Datasource.Type != "prometheus" || q.Datasource.UID != "${datasource}" || p.Datasource != q.Datasource {
-			fault("data source %+v", q.Datasource)
+			problem("data source %+v", q.Datasource)
 		}
 	}
 	return all
@@ -153,7 +153,7 @@ func provisionedSource(t *testing.T) string {
 	}
 	readYAML(t, "provisioning/datasources/prometheus.yml", &file)
 	if file.APIVersion != 1 || len(file.Datasources) != 1 || file.Datasources[0].Type != "prometheus" || file.Datasources[0].URL == "" {
-		t.Fatalf("provisioned data sources: %+v", file)
+		t.Fatalf("got provisioned data sources %+v, want one of Prometheus", file)
 	}
 	var prometheus struct {
 		Global struct {
@@ -162,7 +162,7 @@ func provisionedSource(t *testing.T) string {
 	}
 	readYAML(t, "../prometheus/prometheus.yml", &prometheus)
 	if every := file.Datasources[0].JSONData["timeInterval"]; every != prometheus.Global.Every {
-		t.Errorf("Grafana expects a scrape interval of %s, Prometheus uses %s", every, prometheus.Global.Every)
+		t.Errorf("got scrape interval %s in Grafana, want %s as in Prometheus", every, prometheus.Global.Every)
 	}
 	return file.Datasources[0].UID
 }
@@ -178,7 +178,7 @@ func readYAML(t *testing.T, path string, into any) {
 	}
 }
 
-func readDashboard(t *testing.T) (d shown) {
+func readDashboard(t *testing.T) (d decoded) {
 	t.Helper()
 	text, err := os.ReadFile(deployed("dashboards/tandian.json"))
 	if err != nil {
@@ -192,8 +192,8 @@ func readDashboard(t *testing.T) (d shown) {
 
 func TestDashboardIsValid(t *testing.T) {
 	d := readDashboard(t)
-	for _, fault := range d.faults(provisionedSource(t)) {
-		t.Error(fault)
+	for _, problem := range d.problems(provisionedSource(t)) {
+		t.Error(problem)
 	}
 	var titles []string
 	for _, p := range d.Panels {
@@ -203,7 +203,7 @@ func TestDashboardIsValid(t *testing.T) {
 	}
 	want := []string{"HTTP and GraphQL", "Caches", "Redis", "Flash sales", "Feed and subscriptions", "Background work", "Postgres", "Process"}
 	if !slices.Equal(titles, want) {
-		t.Errorf("rows %q, want %q", titles, want)
+		t.Errorf("got rows %q, want %q", titles, want)
 	}
 	var provider struct {
 		Providers []struct {
@@ -213,7 +213,7 @@ func TestDashboardIsValid(t *testing.T) {
 	}
 	readYAML(t, "provisioning/dashboards/tandian.yml", &provider)
 	if len(provider.Providers) != 1 || provider.Providers[0].Type != "file" || provider.Providers[0].Options.Path != "/var/lib/grafana/dashboards" {
-		t.Errorf("provisioned dashboards: %+v", provider)
+		t.Errorf("got provisioned dashboards %+v", provider)
 	}
 }
 
@@ -221,25 +221,25 @@ func TestInvalidDashboardsAreReported(t *testing.T) {
 	const source = "tandian-prometheus"
 	tests := []struct {
 		name, want string
-		harm       func(*shown)
+		corrupt    func(*decoded)
 	}{
-		{"duplicate id", "duplicate", func(d *shown) { d.Panels[2].ID = d.Panels[1].ID }},
-		{"overlapping panels", "overlaps", func(d *shown) { d.Panels[2].GridPos = d.Panels[1].GridPos }},
-		{"panel past the edge", "invalid position", func(d *shown) { d.Panels[3].GridPos.X++ }},
-		{"duplicate refId", "refId", func(d *shown) { d.Panels[3].Targets = append(d.Panels[3].Targets, d.Panels[3].Targets[0]) }},
-		{"no query", `expr ""`, func(d *shown) { d.Panels[1].Targets[0].Expr = "" }},
-		{"wrong data source", "data source", func(d *shown) { d.Panels[1].Targets[0].Datasource.UID = "else" }},
-		{"unprovisioned default", "provisioned", func(d *shown) { d.Templating.List[0].Current.Value = "else" }},
-		{"unknown unit", "unit", func(d *shown) { d.Panels[1].FieldConfig.Defaults.Unit = "seconds" }},
-		{"no description", "description", func(d *shown) { d.Panels[1].Description = "" }},
-		{"old schema version", "schema", func(d *shown) { d.SchemaVersion = 1 }},
+		{"duplicate id", "duplicate", func(d *decoded) { d.Panels[2].ID = d.Panels[1].ID }},
+		{"overlapping panels", "overlaps", func(d *decoded) { d.Panels[2].GridPos = d.Panels[1].GridPos }},
+		{"panel past the edge", "invalid position", func(d *decoded) { d.Panels[3].GridPos.X++ }},
+		{"duplicate refId", "refId", func(d *decoded) { d.Panels[3].Targets = append(d.Panels[3].Targets, d.Panels[3].Targets[0]) }},
+		{"no query", `expr ""`, func(d *decoded) { d.Panels[1].Targets[0].Expr = "" }},
+		{"wrong data source", "data source", func(d *decoded) { d.Panels[1].Targets[0].Datasource.UID = "else" }},
+		{"unprovisioned default", "provisioned", func(d *decoded) { d.Templating.List[0].Current.Value = "else" }},
+		{"unknown unit", "unit", func(d *decoded) { d.Panels[1].FieldConfig.Defaults.Unit = "seconds" }},
+		{"no description", "description", func(d *decoded) { d.Panels[1].Description = "" }},
+		{"old schema version", "schema", func(d *decoded) { d.SchemaVersion = 1 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := readDashboard(t)
-			tt.harm(&d)
-			if all := strings.Join(d.faults(source), "\n"); !strings.Contains(all, tt.want) {
-				t.Errorf("found %q, want something about %q", all, tt.want)
+			tt.corrupt(&d)
+			if all := strings.Join(d.problems(source), "\n"); !strings.Contains(all, tt.want) {
+				t.Errorf("got problems %q, want %q", all, tt.want)
 			}
 		})
 	}

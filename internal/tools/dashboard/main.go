@@ -1,6 +1,5 @@
-// Command dashboard generates the Grafana dashboard deploy/grafana/dashboards/tandian.json
-// from rows.go. `make dashboard` runs it. The output is committed for Grafana; a test
-// checks that it is fresh.
+// Command dashboard generates the Grafana dashboard deploy/grafana/dashboards/tandian.json from
+// rows.go. `make dashboard` runs it, and a test checks that the committed output is fresh.
 package main
 
 import (
@@ -37,8 +36,8 @@ type panel struct {
 	unit         string // of Grafana: s, bytes, percentunit, reqps, short …
 	queries      []query
 	warn, bad    float64 // yellow and red thresholds; 0 means none
-	below        bool    // the thresholds are lower bounds
-	most         float64 // maximum of the axis; 0 means automatic
+	below        bool    // whether the thresholds are lower bounds
+	max          float64 // maximum of the axis; 0 means automatic
 }
 
 // A query is an expression with the legend of its series.
@@ -47,14 +46,14 @@ type query struct{ expr, legend string }
 const (
 	columns, width, height = 24, 8, 7
 
-	// schema is the version of the dashboard format. Grafana migrates older versions.
+	// schema is the version of the dashboard format.
 	schema = 39
 	source = "tandian-prometheus" // uid in deploy/grafana/provisioning
 )
 
 type object = map[string]any
 
-// render returns the dashboard as JSON, with the rows below each other.
+// render returns the dashboard as JSON.
 func render(rows []row) ([]byte, error) {
 	var panels []object
 	id, y := 0, 0
@@ -88,12 +87,12 @@ func render(rows []row) ([]byte, error) {
 		"panels":     panels,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode the dashboard: %w", err)
+		return nil, fmt.Errorf("encode dashboard: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// datasource refers to the dashboard variable of that name.
+// datasource returns a reference to the dashboard variable of this name.
 func datasource() object { return object{"type": "prometheus", "uid": "${datasource}"} }
 
 // alerts returns the annotation that marks firing alerts on every panel.
@@ -131,8 +130,8 @@ func (p panel) render(id int, at object) object {
 		"custom":     object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "thresholdsStyle": object{"mode": p.mode()}},
 		"thresholds": object{"mode": "absolute", "steps": p.steps()},
 	}
-	if p.most > 0 {
-		defaults["max"] = p.most
+	if p.max > 0 {
+		defaults["max"] = p.max
 	}
 	return object{
 		"id": id, "type": "timeseries", "title": p.title, "description": p.about, "gridPos": at, "datasource": datasource(), "targets": targets,
@@ -152,7 +151,7 @@ func (p panel) mode() string {
 	return "dashed"
 }
 
-// steps returns the thresholds in ascending order. The first has no lower bound.
+// steps returns the colours in ascending order of their thresholds. The first has none.
 func (p panel) steps() []object {
 	step := func(colour string, from any) object { return object{"color": colour, "value": from} }
 	switch {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// of selects a metric of the chosen servers, with optional further matchers.
+// of selects a metric of the chosen servers, with optional label matchers.
 func of(metric string, more ...string) string {
 	return "tandian_" + metric + "{" + strings.Join(append([]string{`instance=~"$instance"`}, more...), ",") + "}"
 }
 
-// per returns the sum of a metric's rate per second, grouped by labels; "" does not group.
+// per returns the sum of a metric's rate per second, grouped by labels if by is not empty.
 func per(by, metric string, more ...string) string {
 	return sum(by, "rate("+of(metric, more...)+"[$__rate_interval])")
 }
 
 func sum(by, expr string) string { return grouped("sum", by, expr) }
 
-// most returns the maximum over all servers.
-func most(by, expr string) string { return grouped("max", by, expr) }
+// maxBy returns the maximum over all servers.
+func maxBy(by, expr string) string { return grouped("max", by, expr) }
 
 func grouped(how, by, expr string) string {
 	if by == "" {
@@ -94,7 +94,7 @@ func doorPanels() []panel {
 		{title: "Slowest root fields", unit: "s", about: "The ten fields with the highest p95, including their child fields.", warn: .5, bad: 1, queries: one("topk(10, "+quantile(.95, "field", "graphql_root_field_seconds")+" >= 0)", "{{field}}")},
 		{title: "Rejected before execution", unit: "reqps", about: "By the code of the first error, such as rate limits and invalid documents.", queries: []query{{per("code", "door_refused_total"), "{{code}}"}, {per("", "http_connections_refused_total"), "connections"}, {per("", "door_panics_total"), "panics"}, {per("", "http_forwarded_ignored_total"), "ignored X-Forwarded-For"}}},
 		{title: "In flight", unit: "short", about: "Requests, total complexity of operations, and WebSocket operations in progress.", queries: []query{{sum("", of("http_requests_in_flight")), "requests"}, {sum("", of("door_running_points")), "complexity"}, {sum("", of("door_socket_operations")), "WebSocket operations"}}},
-		{title: "Document cache", unit: "percentunit", about: "Hit ratio of parsed documents, and lookups of persisted queries by result.", most: 1, queries: []query{
+		{title: "Document cache", unit: "percentunit", about: "Hit ratio of parsed documents, and lookups of persisted queries by result.", max: 1, queries: []query{
 			{share(per("", "door_documents_total", `result="hit"`), per("", "door_documents_total")), "documents"}, {per("result", "door_persisted_queries_total"), "persisted/s: {{result}}"},
 		}},
 		{title: "Logins", unit: "reqps", about: "Login codes requested, logins and session reads.", queries: []query{{per("", "login_codes_total"), "codes"}, {per("", "logins_total"), "logins"}, {per("", "login_guesses_refused_total"), "refused by --wrong-codes-per-hour"}, {per("", "session_reads_total"), "session reads"}}},
@@ -105,32 +105,31 @@ func doorPanels() []panel {
 
 func cachePanels() []panel {
 	return []panel{
-		{title: "Hit ratio", unit: "percentunit", about: "Local and remote hits as a share of reads, over all policies. Below 95 % for ten minutes, an alert fires.", warn: .97, bad: .95, below: true, most: 1, queries: []query{
+		{title: "Hit ratio", unit: "percentunit", about: "Local and remote hits as a share of reads, over all policies. Below 95 % for ten minutes, an alert fires.", warn: .97, bad: .95, below: true, max: 1, queries: []query{
 			{share(hits(""), hits("")+" + "+per("", "cache_misses_total")), "all"}, {"tandian:cache_hit_ratio:rate5m", "all, over 5 minutes"},
 		}},
-		{title: "Hit ratio by policy", unit: "percentunit", about: "Share of reads answered from local memory or Redis, including cached \"not found\" results.", warn: .97, bad: .95, below: true, most: 1, queries: one(share(hits("policy"), hits("policy")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
-		{title: "Local hit ratio by policy", unit: "percentunit", about: "Share of reads answered from local memory, without a call to Redis or Postgres.", most: 1, queries: one(share(per("policy", "cache_local_hits_total"), hits("policy")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
-		{title: "Remote hit ratio by policy", unit: "percentunit", about: "Share of reads missed in local memory that Redis answered.", most: 1, queries: one(share(per("policy", "cache_hits_total")+" + "+per("policy", "cache_negative_hits_total"), per("policy", "cache_hits_total")+" + "+per("policy", "cache_negative_hits_total")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
+		{title: "Hit ratio by policy", unit: "percentunit", about: "Share of reads answered from local memory or Redis, including cached \"not found\" results.", warn: .97, bad: .95, below: true, max: 1, queries: one(share(hits("policy"), hits("policy")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
+		{title: "Local hit ratio by policy", unit: "percentunit", about: "Share of reads answered from local memory, without a call to Redis or Postgres.", max: 1, queries: one(share(per("policy", "cache_local_hits_total"), hits("policy")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
+		{title: "Remote hit ratio by policy", unit: "percentunit", about: "Share of reads missed in local memory that Redis answered.", max: 1, queries: one(share(per("policy", "cache_hits_total")+" + "+per("policy", "cache_negative_hits_total"), per("policy", "cache_hits_total")+" + "+per("policy", "cache_negative_hits_total")+" + "+per("policy", "cache_misses_total")), "{{policy}}")},
 		{title: "Reads by policy", unit: "reqps", about: "Keys requested.", queries: one(hits("policy")+" + "+per("policy", "cache_misses_total"), "{{policy}}")},
 		{title: "Loads by policy", unit: "reqps", about: "Keys read from the database.", queries: one(per("policy", "cache_loads_total"), "{{policy}}")},
 		{title: "Leases", unit: "reqps", about: "Waits: keys that waited for a load in progress. Stores refused: loaded values dropped because the data changed during the load.", queries: rates("cache_waits_total", "cache_stores_refused_total", "cache_refreshes_total", "cache_stale_served_total", "cache_load_calls_total")},
 		{title: "Rejections and failures", unit: "reqps", about: "Failed loader calls, loads rejected under overload, reads above the Redis read limit, failed round trips, and undecodable records.", queries: rates("cache_load_errors_total", "cache_busy_total", "cache_limited_total", "cache_redis_errors_total", "cache_undecodable_total", "cache_oversize_total")},
 		{title: "Negative results", unit: "reqps", about: "Keys answered by the existence filter, and by cached \"not found\" results.", queries: rates("cache_excluded_total", "cache_negative_hits_total")},
 		{title: "Local memory", unit: "bytes", about: "Bytes cached in local memory, by policy.", queries: one(sum("policy", of("cache_local_bytes")), "{{policy}}")},
-		{title: "Local memory in use", unit: "percentunit", about: "Share of the byte limit of each policy. A full cache is normal: it evicts the least used entries.", most: 1, queries: one(share(sum("policy", of("cache_local_bytes")), sum("policy", of("cache_local_limit_bytes")+" > 0")), "{{policy}}")},
+		{title: "Local memory in use", unit: "percentunit", about: "Share of the byte limit of each policy. A full cache is normal: it evicts the least used entries.", max: 1, queries: one(share(sum("policy", of("cache_local_bytes")), sum("policy", of("cache_local_limit_bytes")+" > 0")), "{{policy}}")},
 		{title: "Evictions", unit: "reqps", about: "Entries evicted to make space: from local memory by policy, and from the cache Redis.", queries: []query{{per("policy", "cache_local_evictions_total"), "{{policy}}"}, {`sum(rate(redis_evicted_keys_total{role="cache"}[$__rate_interval]))`, "Redis"}}},
 	}
 }
 
-// redisPanels starts with the eleven key figures of INFO:
-// connected_clients, blocked_clients, used_memory, maxmemory, mem_fragmentation_ratio,
-// operations per second, keyspace_hits, keyspace_misses, evicted_keys, expired_keys and
-// rejected_connections.
+// redisPanels begins with the eleven key figures of INFO: connected_clients, blocked_clients,
+// used_memory, maxmemory, mem_fragmentation_ratio, operations per second, keyspace_hits,
+// keyspace_misses, evicted_keys, expired_keys and rejected_connections.
 func redisPanels() []panel {
 	return []panel{
 		{title: "Clients", unit: "short", about: "connected_clients and blocked_clients. Consumers that wait on streams are blocked; this is normal.", queries: []query{{"redis_connected_clients", "{{role}} connected"}, {"redis_blocked_clients", "{{role}} blocked"}}},
 		{title: "Memory", unit: "bytes", about: "used_memory and maxmemory.", queries: []query{{"redis_memory_used_bytes", "{{role}} used"}, {"redis_memory_max_bytes", "{{role}} maxmemory"}}},
-		{title: "Memory in use", unit: "percentunit", about: "Share of maxmemory. Above 80 % for the state Redis, an alert fires; the cache Redis may be full.", warn: .7, bad: .8, most: 1, queries: redis("redis_memory_used_bytes / (redis_memory_max_bytes > 0)")},
+		{title: "Memory in use", unit: "percentunit", about: "Share of maxmemory. Above 80 % for the state Redis, an alert fires; the cache Redis may be full.", warn: .7, bad: .8, max: 1, queries: redis("redis_memory_used_bytes / (redis_memory_max_bytes > 0)")},
 		{title: "Fragmentation", unit: "short", about: "mem_fragmentation_ratio: allocated memory relative to used memory. It is high when little memory is used.", warn: 1.5, queries: redis("redis_mem_fragmentation_ratio")},
 		{title: "Commands", unit: "ops", about: "Operations per second, as in instantaneous_ops_per_sec, averaged over the interval.", queries: redisRate("commands_processed_total")},
 		{title: "Keyspace hits and misses", unit: "ops", about: "keyspace_hits and keyspace_misses of all commands, not only of caches.", queries: []query{{"sum by (role) (rate(redis_keyspace_hits_total[$__rate_interval]))", "{{role}} hits"}, {"sum by (role) (rate(redis_keyspace_misses_total[$__rate_interval]))", "{{role}} misses"}}},
@@ -152,12 +151,12 @@ func redisPanels() []panel {
 func salePanels() []panel {
 	return []panel{
 		{title: "Admissions", unit: "reqps", about: "Results of orders. Stored and queued: admitted. Held and repeated: the user already had an order.", queries: one(per("answer", "sale_tries_total"), "{{answer}}")},
-		{title: "Order queue", unit: "short", about: "Orders not yet read by a consumer (lag), and orders read but not yet stored (pending).", warn: 1000, bad: 5000, queries: []query{{most("queue", of("sale_queue_lag")) + " > 0 or on () " + most("", of("sale_queue_lag")), "lag {{queue}}"}, {most("queue", of("sale_queue_pending")) + " > 0 or on () " + most("", of("sale_queue_pending")), "pending {{queue}}"}}},
-		{title: "Oldest unstored order", unit: "s", about: "Maximum over all queues.", warn: 5, bad: 30, queries: one(most("", of("sale_queue_oldest_seconds")), "oldest")},
+		{title: "Order queue", unit: "short", about: "Orders not yet read by a consumer (lag), and orders read but not yet stored (pending).", warn: 1000, bad: 5000, queries: []query{{maxBy("queue", of("sale_queue_lag")) + " > 0 or on () " + maxBy("", of("sale_queue_lag")), "lag {{queue}}"}, {maxBy("queue", of("sale_queue_pending")) + " > 0 or on () " + maxBy("", of("sale_queue_pending")), "pending {{queue}}"}}},
+		{title: "Oldest unstored order", unit: "s", about: "Maximum over all queues.", warn: 5, bad: 30, queries: one(maxBy("", of("sale_queue_oldest_seconds")), "oldest")},
 		{title: "Orders stored", unit: "reqps", about: "Orders stored, and the transactions that stored them.", queries: rates("sale_orders_stored_total", "sale_commits_total", "sale_commit_failures_total")},
 		{title: "Commit batch size", unit: "short", about: "Orders per transaction.", queries: one(share(per("", "sale_orders_stored_total"), per("", "sale_commits_total")+" > 0"), "orders")},
 		{title: "Commit time", unit: "s", about: "Duration of a transaction that stores a batch of orders.", warn: .25, bad: 1, queries: quantiles("sale_commit_seconds")},
-		{title: "Parked and failed", unit: "short", about: "Parked orders need an operator. Failed orders are tombstones, by reason. Number clashes must never happen.", bad: 1, queries: []query{{most("", of("sale_queue_parked")), "parked"}, {per("code", "sale_orders_failed_total"), "failed/s: {{code}}"}, {per("", "sale_number_clashes_total"), "number clashes/s"}}},
+		{title: "Parked and failed", unit: "short", about: "Parked orders need an operator. Failed orders are tombstones, by reason. Number clashes must never happen.", bad: 1, queries: []query{{maxBy("", of("sale_queue_parked")), "parked"}, {per("code", "sale_orders_failed_total"), "failed/s: {{code}}"}, {per("", "sale_number_clashes_total"), "number clashes/s"}}},
 		{title: "Queue events", unit: "reqps", about: "Unusual events, such as orders that bypass Redis, entries claimed from a dead consumer, and halved batches.", queries: one(per("event", "sale_queue_events_total"), "{{event}}")},
 		{title: "Stock reconciliation", unit: "reqps", about: "Repairs by the sale reconciler, and failures in the background.", queries: []query{{per("did", "sale_reconciled_total"), "{{did}}"}, {per("", "sale_errors_total"), "errors"}, {per("", "sale_incarnations_total"), "partitions compared"}}},
 		{title: "Redis bypass", unit: "short", about: "Partitions that bypass Redis now, and servers that avoid a Redis that evicts.", bad: 1, queries: []query{{sum("", of("sale_door_closed")), "partitions bypassed"}, {sum("", of("sale_evicting")), "servers avoiding Redis"}, {per("", "voucher_edit_failures_total"), "edits missing in Redis/s"}}},
@@ -186,8 +185,8 @@ func feedPanels() []panel {
 
 func workPanels() []panel {
 	return []panel{
-		{title: "Outbox backlog", unit: "short", about: "Unfinished jobs of committed transactions, by topic.", bad: 10000, queries: []query{{most("topic", of("outbox_waiting")), "{{topic}}"}, {most("", of("outbox_parked")), "parked"}}},
-		{title: "Outbox age", unit: "s", about: "Age of the oldest waiting job.", warn: 60, bad: 300, queries: one(most("topic", of("outbox_oldest_seconds")), "{{topic}}")},
+		{title: "Outbox backlog", unit: "short", about: "Unfinished jobs of committed transactions, by topic.", bad: 10000, queries: []query{{maxBy("topic", of("outbox_waiting")), "{{topic}}"}, {maxBy("", of("outbox_parked")), "parked"}}},
+		{title: "Outbox age", unit: "s", about: "Age of the oldest waiting job.", warn: 60, bad: 300, queries: one(maxBy("topic", of("outbox_oldest_seconds")), "{{topic}}")},
 		{title: "Outbox jobs", unit: "reqps", about: "By outcome.", queries: []query{{per("outcome", "outbox_jobs_total"), "{{outcome}}"}, {per("doing", "outbox_errors_total"), "error: {{doing}}"}}},
 		{title: "Scan findings", unit: "short", about: "Differences found in one hour by tandian reconcile and its schedule, and differences left unrepaired.", bad: 1, queries: []query{
 			{"sum by (what) (increase(" + of("reconcile_found_total") + "[1h]))", "found: {{what}}"},
@@ -196,7 +195,7 @@ func workPanels() []panel {
 		{title: "Scan progress", unit: "reqps", about: "Items compared and failed scans, by scan.", queries: []query{{per("what", "reconcile_compared_total"), "{{what}}"}, {per("what", "reconcile_failures_total"), "failed: {{what}}"}}},
 		{title: "Scheduled jobs", unit: "short", about: "Runs by job and result, and time since the last success on any server.", queries: []query{
 			{per("exported_job, result", "schedule_runs_total"), "{{exported_job}} {{result}}/s"},
-			{"time() - " + most("exported_job", of("schedule_last_success_timestamp_seconds")), "{{exported_job}} seconds since success"},
+			{"time() - " + maxBy("exported_job", of("schedule_last_success_timestamp_seconds")), "{{exported_job}} seconds since success"},
 		}},
 		{title: "Duration of scheduled jobs", unit: "s", about: "p95 of the runs, by job.", queries: one(quantile(.95, "exported_job", "schedule_run_seconds")+" >= 0", "{{exported_job}}")},
 		{title: "Cache warm-up", unit: "short", about: "Entries loaded before the first request, failed parts, and duration of the latest starts.", queries: []query{
@@ -220,13 +219,13 @@ func postgresPanels() []panel {
 	return []panel{
 		{title: "Connections by state", unit: "short", about: "Connections of all clients, and the limit.", queries: []query{{"sum by (state) (pg_stat_activity_count)", "{{state}}"}, {"max(pg_settings_max_connections)", "max_connections"}}},
 		{title: "Transactions", unit: "ops", about: "Commits and rollbacks.", queries: []query{{database("xact_commit"), "{{datname}} commits"}, {database("xact_rollback"), "{{datname}} rollbacks"}}},
-		{title: "Buffer hit ratio", unit: "percentunit", about: "Share of blocks found in shared_buffers. If it stays below 99 %, add memory.", warn: .99, bad: .9, below: true, most: 1, queries: one(share(database("blks_hit"), database("blks_hit")+" + "+database("blks_read")), "{{datname}}")},
+		{title: "Buffer hit ratio", unit: "percentunit", about: "Share of blocks found in shared_buffers. If it stays below 99 %, add memory.", warn: .99, bad: .9, below: true, max: 1, queries: one(share(database("blks_hit"), database("blks_hit")+" + "+database("blks_read")), "{{datname}}")},
 		{title: "Rows written", unit: "ops", about: "Rows inserted, updated and deleted.", queries: []query{{database("tup_inserted"), "{{datname}} inserted"}, {database("tup_updated"), "{{datname}} updated"}, {database("tup_deleted"), "{{datname}} deleted"}}},
 		{title: "Locks", unit: "short", about: "Locks held or awaited, by mode, and deadlocks in ten minutes.", queries: []query{{"sum by (mode) (pg_locks_count{" + databases + "})", "{{mode}}"}, {"sum(increase(pg_stat_database_deadlocks[10m]))", "deadlocks"}}},
 		{title: "Longest transaction", unit: "s", about: "By session state.", warn: 60, bad: 300, queries: one("max by (state) (pg_stat_activity_max_tx_duration)", "{{state}}")},
 		{title: "WAL retained by slots", unit: "bytes", about: "WAL that Postgres retains for each replication slot. Above 1 GiB, an alert fires.", warn: 256 << 20, bad: 1 << 30, queries: one("max by (slot_name) (pg_replication_slots_pg_wal_lsn_diff)", "{{slot_name}}")},
 		{title: "Replication lag", unit: "bytes", about: "How far each replication client is behind: standbys and change data capture.", warn: 16 << 20, bad: 64 << 20, queries: one("max by (application_name) (pg_stat_replication_pg_wal_lsn_diff)", "{{application_name}}")},
-		{title: "Change data capture", unit: "short", about: "One server at a time reads the log of the database. Missed: changes may be lost, so all caches were invalidated.", queries: []query{{sum("", of("log_reader_active")), "readers"}, {per("table", "log_reader_changes_total"), "{{table}}/s"}, {per("", "log_reader_missed_total"), "missed/s"}, {most("", of("log_reader_lag_bytes")), "bytes behind"}}},
+		{title: "Change data capture", unit: "short", about: "One server at a time reads the log of the database. Missed: changes may be lost, so all caches were invalidated.", queries: []query{{sum("", of("log_reader_active")), "readers"}, {per("table", "log_reader_changes_total"), "{{table}}/s"}, {per("", "log_reader_missed_total"), "missed/s"}, {maxBy("", of("log_reader_lag_bytes")), "bytes behind"}}},
 		{title: "SQL statements", unit: "ops", about: "Statements of requests and of workers.", queries: []query{{per("verb", "sql_statement_seconds_count"), "{{verb}}"}, {per("verb", "sql_worker_statement_seconds_count"), "workers: {{verb}}"}}},
 		{title: "SQL latency", unit: "s", about: "Duration of statements in requests.", warn: .1, bad: .5, queries: quantiles("sql_statement_seconds")},
 		{title: "SQL connection pools", unit: "short", about: "Connections of all servers, and waits for a connection.", queries: []query{{sum("", of("go_sql_open_connections")), "open"}, {sum("", of("go_sql_in_use_connections")), "in use"}, {sum("", of("go_sql_max_open_connections")), "limit"}, {per("", "go_sql_wait_count_total"), "waits/s"}, {per("", "go_sql_wait_duration_seconds_total"), "seconds waited/s"}}},
@@ -249,7 +248,7 @@ func processPanels() []panel {
 		{title: "Heap", unit: "bytes", about: "Go heap in use, including local caches.", queries: process("go_memstats_heap_inuse_bytes{}")},
 		{title: "Goroutines", unit: "short", about: "The number rises and falls with open WebSockets.", queries: process("go_goroutines{}")},
 		{title: "Garbage collection", unit: "percentunit", about: "Share of time in GC pauses.", queries: process("rate(go_gc_duration_seconds_sum{}[$__rate_interval])")},
-		{title: "Open files", unit: "percentunit", about: "Open files and connections, as a share of the limit.", warn: .7, bad: .9, most: 1, queries: process("process_open_fds{} / process_max_fds{}")},
+		{title: "Open files", unit: "percentunit", about: "Open files and connections, as a share of the limit.", warn: .7, bad: .9, max: 1, queries: process("process_open_fds{} / process_max_fds{}")},
 		{title: "Uptime", unit: "s", about: "Time since each server started. A drop is a restart.", queries: process("time() - process_start_time_seconds{}")},
 	}
 }

@@ -1,11 +1,11 @@
-// Command entdiff writes the versioned migrations that take the SQL files
-// under ent/migrate to the ent schema, one for each dialect.
+// Command entdiff writes the missing migrations from the SQL files under ent/migrate to the ent
+// schema, one per dialect.
 //
-//	entdiff -name add_shop_owner     write what is missing
-//	entdiff -check                   fail if anything is missing
+//	entdiff -name add_shop_owner     write missing migrations
+//	entdiff -check                   fail if a migration is missing
 //
-// Both need Postgres: TANDIAN_TEST_DATABASE_URL names a server on which the command may
-// create a scratch database.
+// Both need Postgres: TANDIAN_TEST_DATABASE_URL names a server on which the command may create a
+// scratch database.
 package main
 
 import (
@@ -36,11 +36,11 @@ import (
 func main() {
 	name := flag.String("name", "", "name of the migration, in snake_case")
 	check := flag.Bool("check", false, "write nothing; fail if a migration is missing")
-	root := flag.String("dir", "ent/migrate", "folder with the folders of the dialects")
+	root := flag.String("dir", "ent/migrate", "directory with a subdirectory per dialect")
 	from := flag.String("schema", "./ent/schema", "package of the ent schema")
 	flag.Parse()
 	if (*name == "") == !*check {
-		fmt.Fprintln(os.Stderr, "entdiff: give -name NAME or -check")
+		fmt.Fprintln(os.Stderr, "usage: entdiff -name NAME or entdiff -check")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -62,17 +62,17 @@ func main() {
 func tablesOf(path string) ([]*schema.Table, error) {
 	graph, err := entc.LoadGraph(path, &gen.Config{})
 	if err != nil {
-		return nil, fmt.Errorf("load the ent schema: %w", err)
+		return nil, fmt.Errorf("load ent schema: %w", err)
 	}
 	return graph.Tables()
 }
 
-// run writes the missing migration of one dialect into dir. If name is empty, it returns an
-// error if one is missing.
+// run writes the missing migration of one dialect into dir. If name is empty, it writes nothing and
+// returns an error if one is missing.
 func run(ctx context.Context, d string, tables []*schema.Table, dir, name string) (err error) {
 	db, drop, err := scratch(ctx, d)
 	if err != nil {
-		return fmt.Errorf("%s: scratch database: %w", d, err)
+		return fmt.Errorf("create %s scratch database: %w", d, err)
 	}
 	defer func() { err = errors.Join(err, drop()) }()
 	into := dir
@@ -103,7 +103,7 @@ func run(ctx context.Context, d string, tables []*schema.Table, dir, name string
 	if len(after) != len(before) {
 		missing, _ := filepath.Glob(filepath.Join(into, "*_missing.sql"))
 		text, _ := os.ReadFile(strings.Join(missing, ""))
-		return fmt.Errorf("%s: the migrations do not lead to the schema; run make migration NAME=…\n%s", d, text)
+		return fmt.Errorf("%s: missing migration: run make migration NAME=…\n%s", d, text)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func diff(ctx context.Context, drv dialect.Driver, tables []*schema.Table, dir, 
 	if err != nil {
 		return err
 	}
-	// goose does not read atlas.sum, and a checksum would only hinder manual edits before
+	// NamedDiff requires atlas.sum. goose does not read it, and it would hinder manual edits before
 	// the release.
 	sum, err := goose.Checksum()
 	if err != nil {
@@ -137,8 +137,8 @@ func diff(ctx context.Context, drv dialect.Driver, tables []*schema.Table, dir, 
 	return changes.NamedDiff(ctx, name, tables...)
 }
 
-// keepExpressionIndexes ignores indexes on expressions. The ent schema cannot describe
-// them; they exist only in the SQL files.
+// keepExpressionIndexes ignores indexes on expressions. They are only in the SQL files, because the
+// ent schema cannot describe them.
 func keepExpressionIndexes(next schema.Differ) schema.Differ {
 	return schema.DiffFunc(func(current, desired *atlasschema.Schema) ([]atlasschema.Change, error) {
 		for _, table := range current.Tables {
@@ -150,7 +150,7 @@ func keepExpressionIndexes(next schema.Differ) schema.Differ {
 	})
 }
 
-// scratch opens an empty database that drop removes.
+// scratch creates an empty database, which drop removes.
 func scratch(ctx context.Context, d string) (db *sql.DB, drop func() error, err error) {
 	if d == dialect.SQLite {
 		db, err = sql.Open("sqlite", "file:entdiff?mode=memory&cache=shared&_fk=1")
@@ -161,7 +161,7 @@ func scratch(ctx context.Context, d string) (db *sql.DB, drop func() error, err 
 	}
 	dsn := os.Getenv("TANDIAN_TEST_DATABASE_URL")
 	if dsn == "" {
-		return nil, nil, errors.New("TANDIAN_TEST_DATABASE_URL is not set; run through scripts/servers.sh run")
+		return nil, nil, errors.New("missing TANDIAN_TEST_DATABASE_URL: use scripts/servers.sh run")
 	}
 	server, err := sql.Open("postgres", dsn)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command gqlgen runs gqlgen with two plugins: one writes the plans, the other lets updates
-// distinguish a field that is null from one that is left out. It reads the nearest
-// gqlgen.yml of the working directory or above.
+// Command gqlgen runs gqlgen with two plugins. One generates the plans, the other lets updates
+// distinguish null from an omitted field. It reads gqlgen.yml from the working directory or the
+// nearest directory above it.
 package main
 
 import (
@@ -34,8 +34,8 @@ func run() error {
 	return nil
 }
 
-// omittable makes the nullable fields of each input Update…Input omittable: null clears a
-// field, leaving it out does not.
+// omittable makes the nullable fields of each input type Update… omittable: null clears a field, an
+// omitted field stays unchanged.
 type omittable struct{}
 
 var _ plugin.ConfigMutator = omittable{}

@@ -1,6 +1,5 @@
-// Command static checks that programs have no dynamic dependencies: no loader and no
-// library on Linux, and only system libraries on macOS, which has no other way to the
-// kernel.
+// Command static checks that programs have no dynamic dependencies. On macOS it accepts system
+// libraries, which are the only interface to the kernel.
 package main
 
 import (
@@ -25,7 +24,7 @@ func main() {
 	}
 }
 
-// check returns the dynamic dependencies of a program.
+// check returns an error if the program has dynamic dependencies.
 func check(path string) error {
 	if f, err := elf.Open(path); err == nil {
 		defer func() { _ = f.Close() }()
@@ -46,7 +45,7 @@ func check(path string) error {
 	defer func() { _ = f.Close() }()
 	libraries, err := f.ImportedLibraries()
 	if err != nil {
-		return fmt.Errorf("read what it needs: %w", err)
+		return fmt.Errorf("read libraries: %w", err)
 	}
 	for _, l := range libraries {
 		if !strings.HasPrefix(l, "/usr/lib/") && !strings.HasPrefix(l, "/System/Library/") {

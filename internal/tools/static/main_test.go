@@ -27,9 +27,9 @@ func TestCheckFindsProgramsWithALoader(t *testing.T) {
 		}
 	}
 	if err := check("/bin/sh"); err == nil || !strings.Contains(err.Error(), "loader") {
-		t.Errorf("/bin/sh: %v, want that it needs a loader", err)
+		t.Errorf("/bin/sh: got %v, want a loader", err)
 	}
 	if err := check(source); err == nil || !strings.Contains(err.Error(), "read program") {
-		t.Errorf("a source: %v", err)
+		t.Errorf("source file: got %v, want an error", err)
 	}
 }
