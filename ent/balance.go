@@ -14,7 +14,7 @@ import (
 type Balance struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the user's
+	// id of the user
 	ID int64 `json:"id,omitempty"`
 	// minor units
 	Amount       int64 `json:"amount,omitempty"`

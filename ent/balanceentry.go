@@ -25,7 +25,7 @@ type BalanceEntry struct {
 	PaymentID *int64 `json:"payment_id,omitempty"`
 	// administrator of an ADJUSTMENT; null: the server
 	ActorID *int64 `json:"actor_id,omitempty"`
-	// of an ADJUSTMENT; 200 characters
+	// of an ADJUSTMENT; at most 200 characters
 	Reason string `json:"reason,omitempty"`
 	// milliseconds since 1970
 	CreatedAt    int64 `json:"created_at,omitempty"`

@@ -14,9 +14,9 @@ import (
 type FanOut struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the note's
+	// id of the note
 	ID int64 `json:"id,omitempty"`
-	// id of a follow: followers with lower ids are left, newest first
+	// id of a follow: follows with lower ids remain, newest first
 	Below int64 `json:"below,omitempty"`
 	// followers pushed to so far
 	Pushed       int `json:"pushed,omitempty"`

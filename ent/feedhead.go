@@ -18,7 +18,7 @@ type FeedHead struct {
 	ID int64 `json:"id,omitempty"`
 	// Seq holds the value of the "seq" field.
 	Seq int64 `json:"seq,omitempty"`
-	// transactions so far in which follows began
+	// transactions so far that inserted follows
 	Follows      int64 `json:"follows,omitempty"`
 	selectValues sql.SelectValues
 }

@@ -14,7 +14,7 @@ import (
 type FeedStar struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the author's
+	// id of the author
 	ID int64 `json:"id,omitempty"`
 	// milliseconds since 1970
 	CreatedAt    int64 `json:"created_at,omitempty"`

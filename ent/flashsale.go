@@ -15,9 +15,9 @@ import (
 type FlashSale struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the voucher's
+	// id of the voucher
 	ID int64 `json:"id,omitempty"`
-	// the same; ent wants a column of its own for the edge
+	// equals id; ent requires a separate column for the edge
 	VoucherID int64 `json:"voucher_id,omitempty"`
 	// units without a live order
 	Stock int `json:"stock,omitempty"`
@@ -33,7 +33,7 @@ type FlashSale struct {
 	Buckets int `json:"buckets,omitempty"`
 	// raised by every edit of stock, window or status: Redis ignores older ones
 	EditSeq int64 `json:"edit_seq,omitempty"`
-	// milliseconds; when its keys were removed from Redis
+	// milliseconds; when its keys were deleted from Redis
 	SweptAt *int64 `json:"swept_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the FlashSaleQuery when eager-loading is set.

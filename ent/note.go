@@ -15,7 +15,7 @@ type Note struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// name in the seed it was made by
+	// name in the seed
 	ExternalID *string `json:"external_id,omitempty"`
 	// AuthorID holds the value of the "author_id" field.
 	AuthorID int64 `json:"author_id,omitempty"`

@@ -14,7 +14,7 @@ import (
 type NoteCount struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the note's
+	// id of the note
 	ID int64 `json:"id,omitempty"`
 	// Likes holds the value of the "likes" field.
 	Likes int `json:"likes,omitempty"`

@@ -17,9 +17,9 @@ type PictureUse struct {
 	ID int64 `json:"id,omitempty"`
 	// PictureID holds the value of the "picture_id" field.
 	PictureID int64 `json:"picture_id,omitempty"`
-	// kind of the thing
+	// kind of the owner
 	Kind pictureuse.Kind `json:"kind,omitempty"`
-	// id of the thing
+	// OwnerID holds the value of the "owner_id" field.
 	OwnerID      int64 `json:"owner_id,omitempty"`
 	selectValues sql.SelectValues
 }

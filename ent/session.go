@@ -28,9 +28,9 @@ type Session struct {
 	UsedAt *time.Time `json:"used_at,omitempty"`
 	// browser and system, from the user agent
 	Device *string `json:"device,omitempty"`
-	// row in devices that began it; may be deleted
+	// row in devices of the login; may be deleted
 	DeviceID *int64 `json:"device_id,omitempty"`
-	// logged out; the row is deleted after Redis
+	// time of logout; the row is deleted after the session in Redis
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the SessionQuery when eager-loading is set.

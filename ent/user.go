@@ -42,7 +42,7 @@ type User struct {
 	FolloweeCount int `json:"followee_count,omitempty"`
 	// notes that are not deleted
 	NoteCount int `json:"note_count,omitempty"`
-	// raised whenever the user follows or unfollows
+	// raised by every follow and unfollow of the user
 	FollowVersion int64 `json:"follow_version,omitempty"`
 	// raised by every update of public fields; orders cache writes
 	Version int64 `json:"version,omitempty"`

@@ -25,7 +25,7 @@ type VisitDay struct {
 	Views int64 `json:"views,omitempty"`
 	// HyperLogLog of the visitors, in the format of Redis
 	Sketch []byte `json:"sketch,omitempty"`
-	// name of the counter in Redis for views; after a data loss Redis begins another one
+	// name of the view counter in Redis; a new one begins after a data loss
 	Counter string `json:"counter,omitempty"`
 	// part of that counter included in views
 	Counted      int64 `json:"counted,omitempty"`

@@ -40,7 +40,7 @@ type Voucher struct {
 	Status voucher.Status `json:"status,omitempty"`
 	// raised by every update of it or edit of its sale; orders cache writes
 	Version int64 `json:"version,omitempty"`
-	// row of voucher_terms before the first edit of the texts; null until then
+	// row of voucher_terms with the texts before their first edit; null until then
 	FirstTermsID *int64 `json:"first_terms_id,omitempty"`
 	// row of voucher_terms with the current texts; null before their first edit
 	TermsID *int64 `json:"terms_id,omitempty"`

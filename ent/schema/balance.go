@@ -11,7 +11,7 @@ import (
 // missing row means 0.
 type Balance struct{ ent.Schema }
 
-// Annotations of a balance. The database refuses a negative amount.
+// Annotations of a balance. The database rejects a negative amount.
 func (Balance) Annotations() []schema.Annotation {
 	return []schema.Annotation{
 		entsql.Table("balances"),
@@ -22,7 +22,7 @@ func (Balance) Annotations() []schema.Annotation {
 // Fields of a balance.
 func (Balance) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").Comment("the user's"),
+		field.Int64("id").Comment("id of the user"),
 		field.Int64("amount").Default(0).Comment("minor units"),
 	}
 }

@@ -26,7 +26,7 @@ func (BalanceEntry) Fields() []ent.Field {
 		field.Enum("kind").Values("ADJUSTMENT", "PAYMENT", "REFUND").Immutable(),
 		field.Int64("payment_id").Optional().Nillable().Immutable().Comment("set for PAYMENT and REFUND"),
 		field.Int64("actor_id").Optional().Nillable().Immutable().Comment("administrator of an ADJUSTMENT; null: the server"),
-		field.String("reason").Default("").MaxLen(800).Immutable().Comment("of an ADJUSTMENT; 200 characters"),
+		field.String("reason").Default("").MaxLen(800).Immutable().Comment("of an ADJUSTMENT; at most 200 characters"),
 		field.Int64("created_at").Immutable().Comment("milliseconds since 1970"),
 	}
 }

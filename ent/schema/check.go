@@ -2,10 +2,10 @@ package schema
 
 import "errors"
 
-// Generated code calls these validators instead of those in ent's package field, with which the
-// linker cannot drop unused methods. See entc.go.
+// Generated code calls these validators instead of those of ent's package field, which would stop
+// the linker from dropping unused methods. See entc.go.
 
-// MaxLen returns a validator of texts of at most n bytes.
+// MaxLen returns a validator for texts of at most n bytes.
 func MaxLen(n int) func(string) error {
 	return func(v string) error {
 		if len(v) > n {

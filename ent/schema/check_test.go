@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// The server validates with our functions, the schema with those of ent.
+// The server uses these validators, the schema uses those of ent.
 func TestValidatorsAgreeWithEnt(t *testing.T) {
 	texts := []string{"", "a", "abc", "abcd", "火锅"}
 	for name, v := range map[string]struct {

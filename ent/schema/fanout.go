@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// FanOut is the progress of pushing a note to the followers of its author. It only exists while a
-// fan-out of several batches is under way. The outbox has its job.
+// FanOut is the progress of pushing a note to the followers of its author. A row exists only during
+// a fan-out of several batches. Its job is in the outbox.
 type FanOut struct{ ent.Schema }
 
 // Annotations of a fan-out.
@@ -19,8 +19,8 @@ func (FanOut) Annotations() []schema.Annotation {
 // Fields of a fan-out.
 func (FanOut) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").Comment("the note's"),
-		field.Int64("below").Comment("id of a follow: followers with lower ids are left, newest first"),
+		field.Int64("id").Comment("id of the note"),
+		field.Int64("below").Comment("id of a follow: follows with lower ids remain, newest first"),
 		field.Int("pushed").Comment("followers pushed to so far"),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// FeedHead is one row with id 1: the number of the newest [NoteEvent]. A transaction that takes
-// the next number locks it until the commit. So numbers are dense and in commit order.
+// FeedHead is one row with id 1: the number of the newest [NoteEvent]. A transaction that takes the
+// next number locks the row until its commit, so numbers are dense and in commit order.
 type FeedHead struct{ ent.Schema }
 
 // Annotations of the head.
@@ -21,6 +21,6 @@ func (FeedHead) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("1"),
 		field.Int64("seq").Default(0),
-		field.Int64("follows").Default(0).Comment("transactions so far in which follows began"),
+		field.Int64("follows").Default(0).Comment("transactions so far that inserted follows"),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// FeedStar marks a celebrity: an author with notes that were not pushed because of too many
-// followers. Readers merge these notes. Rows are never deleted, because the notes stay unpushed.
+// FeedStar marks a celebrity: an author with notes that were not pushed, because of too many
+// followers. Feed reads merge these notes. Rows are never deleted, because the notes stay unpushed.
 type FeedStar struct{ ent.Schema }
 
 // Annotations of a celebrity.
@@ -19,7 +19,7 @@ func (FeedStar) Annotations() []schema.Annotation {
 // Fields of a celebrity.
 func (FeedStar) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").Comment("the author's"),
+		field.Int64("id").Comment("id of the author"),
 		field.Int64("created_at").Immutable().Comment("milliseconds since 1970"),
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // FlashSale is the stock and the sale window of a flash voucher, with the same id. Times are
-// milliseconds since 1970, like the clock of Redis. Both dialects compare them with the same
+// milliseconds since 1970, like the clock of Redis, and both dialects compare them with the same
 // operators.
 type FlashSale struct{ ent.Schema }
 
@@ -25,8 +25,8 @@ func (FlashSale) Annotations() []schema.Annotation {
 // Fields of a sale.
 func (FlashSale) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").Comment("the voucher's"),
-		field.Int64("voucher_id").Unique().Immutable().Comment("the same; ent wants a column of its own for the edge"),
+		field.Int64("id").Comment("id of the voucher"),
+		field.Int64("voucher_id").Unique().Immutable().Comment("equals id; ent requires a separate column for the edge"),
 		field.Int("stock").Comment("units without a live order"),
 		field.Int("initial_stock").Comment("stock plus live orders; edits change both"),
 		field.Int64("begins_at").Comment("milliseconds"),
@@ -34,7 +34,7 @@ func (FlashSale) Fields() []ent.Field {
 		field.Int("partition").Immutable().NonNegative().Comment("partition of the Redis keys and of the order queue"),
 		field.Int("buckets").Immutable().Positive().Comment("number of Redis keys for its buyers"),
 		field.Int64("edit_seq").Default(1).Comment("raised by every edit of stock, window or status: Redis ignores older ones"),
-		field.Int64("swept_at").Optional().Nillable().Comment("milliseconds; when its keys were removed from Redis"),
+		field.Int64("swept_at").Optional().Nillable().Comment("milliseconds; when its keys were deleted from Redis"),
 	}
 }
 
@@ -45,8 +45,8 @@ func (FlashSale) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a sale: by end, for lists; and the sales in Redis, which the reconciler reads every
-// two seconds for those that are over.
+// Indexes of a sale: by end, for lists; and the sales with keys in Redis, among which the reconciler
+// finds those that are over.
 func (FlashSale) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("ends_at", "id"),

@@ -31,7 +31,7 @@ func (Follow) Fields() []ent.Field {
 	}
 }
 
-// Indexes of a follow. The first one prevents duplicates, whatever Redis contains.
+// Indexes of a follow. The first one prevents duplicates, regardless of Redis.
 func (Follow) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("follower_id", "followee_id").Unique().StorageKey("follow_once"),

@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Like is a user's like of a note or a comment. The ids of one target grow in commit order, so
-// they show its first likers.
+// Like is a user's like of a note or a comment. The ids of one target grow in commit order, so its
+// first likers have the lowest ids.
 type Like struct{ ent.Schema }
 
 // Annotations of a like.
@@ -28,7 +28,7 @@ func (Like) Fields() []ent.Field {
 	}
 }
 
-// Indexes of a like. The first one prevents duplicates, whatever Redis contains. The others list
+// Indexes of a like. The first one prevents duplicates, regardless of Redis. The others list
 // the likers of a target, oldest first, and the likes of a user, newest targets first.
 func (Like) Indexes() []ent.Index {
 	return []ent.Index{

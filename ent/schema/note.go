@@ -7,16 +7,16 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Note is a user's text about a shop. It only changes when a picture of it is deleted, when it is
-// deleted, and when its texts are cleared some time later. Times are milliseconds since 1970. Its
-// counters are in [NoteCount].
+// Note is a user's text about a shop. It changes only when one of its pictures is deleted, when it
+// is deleted itself, and when its texts are cleared some time later. Times are milliseconds since
+// 1970. Its counters are in [NoteCount].
 type Note struct{ ent.Schema }
 
 // Fields of a note.
 func (Note) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
-		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
+		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed"),
 		field.Int64("author_id").Immutable(),
 		field.Int64("shop_id").Immutable(),
 		field.String("title").MaxLen(400).Comment("empty once cleared"),

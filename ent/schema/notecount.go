@@ -9,7 +9,7 @@ import (
 )
 
 // NoteCount holds the counters of a [Note], with the same id. It is a separate table because it
-// changes with every like. Likes, comments and the deletion of a note lock its row.
+// changes with every like. Likes, comments and the deletion of a note lock the row.
 type NoteCount struct{ ent.Schema }
 
 // Annotations of the counters.
@@ -23,7 +23,7 @@ func (NoteCount) Annotations() []schema.Annotation {
 // Fields of the counters.
 func (NoteCount) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").Comment("the note's"),
+		field.Int64("id").Comment("id of the note"),
 		field.Int("likes").Default(0),
 		field.Int("comments").Default(0).Comment("including replies"),
 		field.Int64("hot").Comment("rank among hot notes, milliseconds: see internal/note/hot.go"),

@@ -13,8 +13,8 @@ import (
 // the order list, and both dialects compare them with the same operators.
 type Order struct{ ent.Schema }
 
-// LiveOrder is the SQL condition for orders that hold a unit. It avoids IN, which Postgres
-// rewrites in different ways, so that migrations would never look complete.
+// LiveOrder is the SQL condition for orders that hold a unit. It avoids IN: Postgres rewrites IN, so
+// entdiff would always see a difference.
 const LiveOrder = "status <> 'CANCELLED' AND status <> 'REFUNDED' AND status <> 'FAILED'"
 
 // UntalliedOrder is the SQL condition for orders that are not yet added to the sold count of
@@ -60,8 +60,8 @@ func (Order) Edges() []ent.Edge {
 	return []ent.Edge{edge.To("payments", Payment.Type)}
 }
 
-// Indexes of an order. The first one enforces one order per user, whatever Redis contains. Its
-// column order also lists the live orders of a voucher.
+// Indexes of an order. The first one enforces one order per user, regardless of Redis. It also lists
+// the live orders of a voucher.
 func (Order) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("voucher_id", "user_id").Unique().StorageKey("order_live").

@@ -19,10 +19,10 @@ func (Payment) Annotations() []schema.Annotation {
 
 // Fields of a payment. The states are:
 //
-//   - OPEN: the provider has not answered, or was not called yet
+//   - OPEN: the provider has not answered yet, or was not called
 //   - CONFIRMED: the money has arrived
 //   - REFUSED: the money will not arrive
-//   - ABANDONED: the user chose another way or cancelled the order; money that still arrives is refunded
+//   - ABANDONED: the user changed the method or cancelled the order; money that still arrives is refunded
 //   - REFUNDING: the provider has not confirmed the refund yet
 //   - REFUNDED: the refund is complete
 func (Payment) Fields() []ent.Field {

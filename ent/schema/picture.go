@@ -6,10 +6,9 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Picture is an uploaded or drawn image, as it is served. Its files are in the blob store, under
-// names of hash and id, once stored is set. The id is in the name because a deleted picture may
-// be uploaded again: the new one has another name, so a late deletion of the old one cannot hit
-// it.
+// Picture is an uploaded or drawn image, as it is served. Once stored is set, its files are in the
+// blob store. Their names contain the hash and the id. If a deleted picture is uploaded again, the
+// new id gives it other names, so a late deletion of the old files cannot affect it.
 type Picture struct{ ent.Schema }
 
 // Fields of a picture. Times are milliseconds since 1970.

@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// PictureUse records that a thing shows a [Picture]. The transaction in which it begins to do so
-// inserts the row, so that used pictures are never deleted.
+// PictureUse records that an owner, such as a note, shows a [Picture]. The transaction that adds the
+// picture to the owner inserts the row, so that used pictures are never deleted.
 type PictureUse struct{ ent.Schema }
 
 // Annotations of a use.
@@ -22,12 +22,12 @@ func (PictureUse) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
 		field.Int64("picture_id").Immutable(),
-		field.Enum("kind").Values("SHOP", "SHOP_TYPE", "NOTE", "USER").Immutable().Comment("kind of the thing"),
-		field.Int64("owner_id").Immutable().Comment("id of the thing"),
+		field.Enum("kind").Values("SHOP", "SHOP_TYPE", "NOTE", "USER").Immutable().Comment("kind of the owner"),
+		field.Int64("owner_id").Immutable(),
 	}
 }
 
-// Indexes of a use: those of a thing, and those of a picture.
+// Indexes of a use: the uses of an owner, and those of a picture.
 func (PictureUse) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("kind", "owner_id", "picture_id").Unique().StorageKey("picture_use_once"),

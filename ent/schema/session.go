@@ -20,8 +20,8 @@ func (Session) Fields() []ent.Field {
 		field.Time("expires_at").Comment("extended at most hourly"),
 		field.Time("used_at").Optional().Nillable().Comment("updated with expires_at; null for rows of earlier versions"),
 		field.String("device").Optional().Nillable().Immutable().MaxLen(80).Comment("browser and system, from the user agent"),
-		field.Int64("device_id").Optional().Nillable().Immutable().Comment("row in devices that began it; may be deleted"),
-		field.Time("ended_at").Optional().Nillable().Comment("logged out; the row is deleted after Redis"),
+		field.Int64("device_id").Optional().Nillable().Immutable().Comment("row in devices of the login; may be deleted"),
+		field.Time("ended_at").Optional().Nillable().Comment("time of logout; the row is deleted after the session in Redis"),
 	}
 }
 

@@ -44,10 +44,10 @@ func (Shop) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a shop: one per list order, over all types and within one, and the geo cells. The
+// Indexes of a shop: one per list order, over all types and within one type, and the geo cells. The
 // primary key serves the order by age. The indexes for searches and for the order by score are on
-// expressions, see the migrations. Those on the column score are for servers of the previous
-// release; the next release removes them.
+// expressions, see the migrations. The indexes on the column score serve the previous release; the
+// next release removes them.
 func (Shop) Indexes() []ent.Index {
 	desc := entsql.DescColumns
 	return []ent.Index{

@@ -26,7 +26,7 @@ func (User) Fields() []ent.Field {
 		field.Int("follower_count").Default(0),
 		field.Int("followee_count").Default(0),
 		field.Int("note_count").Default(0).Comment("notes that are not deleted"),
-		field.Int64("follow_version").Default(0).Comment("raised whenever the user follows or unfollows"),
+		field.Int64("follow_version").Default(0).Comment("raised by every follow and unfollow of the user"),
 		field.Int64("version").Default(1).Comment("raised by every update of public fields; orders cache writes"),
 		field.String("birthday").Optional().Nillable().MaxLen(10).Comment("yyyy-mm-dd"),
 	}, createdAndUpdated()...)

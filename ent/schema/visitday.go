@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// VisitDay stores the visits of the site or a shop on a day. It is rolled up from Redis, so that
-// it survives there.
+// VisitDay stores the visits of the site or a shop on a day. It is rolled up from Redis, so that the
+// counts survive a data loss there.
 type VisitDay struct{ ent.Schema }
 
 // Annotations of a day.
@@ -26,7 +26,7 @@ func (VisitDay) Fields() []ent.Field {
 		field.Int("uniques").Comment("unique visitors, as estimated by the sketch"),
 		field.Int64("views"),
 		field.Bytes("sketch").Comment("HyperLogLog of the visitors, in the format of Redis"),
-		field.String("counter").MaxLen(40).Comment("name of the counter in Redis for views; after a data loss Redis begins another one"),
+		field.String("counter").MaxLen(40).Comment("name of the view counter in Redis; a new one begins after a data loss"),
 		field.Int64("counted").Comment("part of that counter included in views"),
 	}
 }

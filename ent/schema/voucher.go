@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Voucher is an offer of a shop: pay a price, get goods of a higher value. A flash voucher also
-// has a [FlashSale] of the same id.
+// Voucher is an offer of a shop: the buyer pays a price for goods of at least that value. A flash
+// voucher also has a [FlashSale] of the same id.
 type Voucher struct{ ent.Schema }
 
 // Fields of a voucher.
@@ -27,7 +27,7 @@ func (Voucher) Fields() []ent.Field {
 		field.Bool("one_per_user").Immutable().Comment("at most one live order per user; always true for flash vouchers"),
 		field.Enum("status").Values("ON_SALE", "OFF_SALE").Default("ON_SALE"),
 		field.Int64("version").Default(1).Comment("raised by every update of it or edit of its sale; orders cache writes"),
-		field.Int64("first_terms_id").Optional().Nillable().Comment("row of voucher_terms before the first edit of the texts; null until then"),
+		field.Int64("first_terms_id").Optional().Nillable().Comment("row of voucher_terms with the texts before their first edit; null until then"),
 		field.Int64("terms_id").Optional().Nillable().Comment("row of voucher_terms with the current texts; null before their first edit"),
 	}, createdAndUpdated()...)
 }

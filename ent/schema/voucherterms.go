@@ -9,9 +9,9 @@ import (
 
 // VoucherTerms is one version of the texts and the value of a voucher. Rows are immutable.
 //
-// A voucher whose texts were never edited has no rows. The first edit inserts the previous and
-// the new texts, later edits the new ones. An order copies the terms_id of its voucher at the
-// insert, so null means the texts before the first edit.
+// A voucher has no rows until the first edit of its texts, which inserts the previous and the new
+// texts. Later edits insert the new ones. An order copies the terms_id of its voucher at the insert,
+// so null means the texts before the first edit.
 type VoucherTerms struct{ ent.Schema }
 
 // Annotations of a version.
