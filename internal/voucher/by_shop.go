@@ -26,7 +26,7 @@ const listSize = 2 * MaxPerShop
 var files embed.FS
 
 func byShopsStatement(dialect string) (text string) {
-	if err := sqldb.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
+	if err := sqldb.Read(files, dialect, map[string]*string{"by_shops": &text}); err != nil {
 		panic(fmt.Sprintf("voucher: %v", err))
 	}
 	return text
@@ -111,7 +111,7 @@ func (s *Service) ByShops(ctx context.Context, shopIDs []int64, all func(shopID 
 	return found, nil
 }
 
-// listsOf returns lists as they are at a time, cut to MaxOfShop.
+// listsOf returns lists as they are at a time, with at most [MaxPerShop] vouchers each.
 func (s *Service) listsOf(ctx context.Context, requested []shopList, now time.Time) (map[shopList][]listEntry, error) {
 	lists, err := s.lists.GetMany(ctx, requested)
 	if err != nil {
@@ -179,8 +179,8 @@ func (s *Service) loadLists(ctx context.Context, requested []shopList) (map[shop
 	return found, nil
 }
 
-// stored is [Service.ByIDs] for vouchers in a list. If the cache has not received an insert
-// yet and reports the voucher absent, it reads the row.
+// stored is [Service.ByIDs] for vouchers in a list. If the cache reports a voucher absent, because
+// it has not received the insert yet, stored reads the row.
 func (s *Service) stored(ctx context.Context, ids []int64) (map[int64]*Voucher, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {

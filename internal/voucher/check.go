@@ -16,7 +16,7 @@ const (
 	MaxValue    = 100_000_000 // minor units; the minimum is 1
 	MaxStock    = 1_000_000   // items of a sale, including sold ones
 	MaxWindow   = 366 * 24 * time.Hour
-	MaxLeadTime = 366 * 24 * time.Hour // until a sale begins: it stays in Redis until a day after its end
+	MaxLeadTime = 366 * 24 * time.Hour // until a sale begins; its keys are in Redis meanwhile
 
 	maxPerBucket = 4000 // maximum buyers in one Redis bucket of a sale
 )

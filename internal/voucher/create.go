@@ -46,8 +46,8 @@ func (d Details) clean() Details {
 	return d
 }
 
-// Create stores an ordinary voucher of a shop, on sale, and returns it as stored. When Create
-// returns, every process shows it. After failures the outbox publishes it.
+// Create stores an ordinary voucher of a shop, on sale, and returns it as stored. Other processes
+// show it within a second. After failures the outbox publishes it.
 //
 // It returns an [apierror.UserErrors] with all reasons for invalid fields and for an unknown
 // shop. Above the editor's hourly limit, it contains [quota.LimitReached]. If the editor does
@@ -77,7 +77,7 @@ func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*
 	})
 }
 
-// create stores the voucher of insert unless there are errors.
+// create runs insert in a transaction and publishes the voucher, unless wrong has errors.
 func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong apierror.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
 	ctx, writeCtx, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()

@@ -93,14 +93,14 @@ func (s *Service) checkEditable(ctx context.Context, by Editor, id int64, kind e
 	}
 }
 
-// Update changes an ordinary voucher and returns it as stored. Concurrent updates of one
-// voucher run one after the other, and each changes only its own fields. When Update returns,
-// every process sees the change. After failures the outbox publishes it. An update without
-// changes only updates Redis, because other programs may have changed the row.
+// Update changes an ordinary voucher and returns it as stored. Concurrent updates of one voucher
+// run one after the other, and each changes only its given fields. Other processes see the change
+// within a second. After failures the outbox publishes it. An update without changes only updates
+// Redis, because other programs may have changed the row.
 //
-// For an unknown voucher, a flash voucher, and invalid fields (all of them), it returns an
-// [apierror.UserErrors]. If the editor does not own the shop, the error is
-// [apierror.Forbidden]. Any other error means that the database failed.
+// For an unknown voucher, a flash voucher or invalid fields, it returns an [apierror.UserErrors]
+// with all reasons. If the editor does not own the shop, the error is [apierror.Forbidden]. Any
+// other error means that the database failed.
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Update")
 	defer span.End()
@@ -174,8 +174,8 @@ func sameTerms(next, row *ent.Voucher) bool {
 	return next.Title == row.Title && text(next.SubTitle, row.SubTitle) && text(next.Rules, row.Rules)
 }
 
-// write stores the columns of an edit and no others. New texts get a row of terms. Before the
-// first edit the old texts do too, because orders refer to them.
+// write stores the columns of an edit and no others. New texts get a row of terms. At the first
+// edit the old texts get one too, because orders refer to them.
 func write(ctx context.Context, tx *ent.Tx, row, next *ent.Voucher) (*ent.Voucher, error) {
 	change := tx.Voucher.UpdateOneID(next.ID).SetTitle(next.Title).SetStatus(next.Status).AddVersion(1)
 	if !sameTerms(next, row) {
@@ -282,8 +282,8 @@ type edit struct {
 	seq       int64 // edit_seq of that removal
 }
 
-// run runs the edit. It locks the row of the sale first. There, edits wait for each other and
-// for orders that are being stored.
+// run runs the edit. It locks the row of the sale first, so edits wait for each other and for
+// orders that are being stored.
 func (e *edit) run(ctx, writeCtx context.Context, tx *ent.Tx) (err error) {
 	if e.sale, err = lockSale(ctx, tx, e.id); err != nil {
 		return err
@@ -390,8 +390,7 @@ func checkLiveOrders(ctx context.Context, tx *ent.Tx, id int64, have, next windo
 	return wrong.OrNil()
 }
 
-// decreaseStock removes stock from Redis, which may have promised some to orders that are not
-// stored yet.
+// decreaseStock removes stock from Redis, which may have admitted orders that are not stored yet.
 func (e *edit) decreaseStock(ctx context.Context, by int) error {
 	ctx, cancel := context.WithTimeout(ctx, decreaseTimeout)
 	defer cancel()

@@ -44,7 +44,7 @@ type sales struct {
 	mu      sync.Mutex
 	stored  map[int64]redisSale
 	buyers  map[int64]int
-	away    bool // every call fails
+	down    bool // every call fails
 	lost    bool // DecreaseStock takes effect but returns an error
 	applied int
 }
@@ -64,7 +64,7 @@ func (s *sales) DecreaseStock(_ context.Context, id int64, by int, edit int64) (
 	defer s.mu.Unlock()
 	k, ok := s.stored[id]
 	switch {
-	case s.away:
+	case s.down:
 		return false, errAway
 	case !ok:
 		return false, fmt.Errorf("sale %d is not in Redis", id)
@@ -82,7 +82,7 @@ func (s *sales) DecreaseStock(_ context.Context, id int64, by int, edit int64) (
 func (s *sales) UndoDecrease(_ context.Context, id int64, by int, edit int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
+	if s.down {
 		return errAway
 	}
 	if k := s.stored[id]; k.seq == edit {
@@ -112,7 +112,7 @@ func (s processSales) Apply(ctx context.Context, ids ...int64) error {
 func (s *sales) apply(row *ent.Voucher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
+	if s.down {
 		return errAway
 	}
 	s.applied++
@@ -160,10 +160,10 @@ func (s *sales) admit(id int64) bool {
 	return true
 }
 
-func (s *sales) setFailure(away, lost bool) {
+func (s *sales) setFailure(down, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away, s.lost = away, lost
+	s.down, s.lost = down, lost
 }
 
 // owners reads shops from their rows.

@@ -22,10 +22,10 @@ func (s *Service) openOutbox() {
 	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 }
 
-// Invalidate updates Redis and the other processes after any insert or change of vouchers or
-// sales. It applies sales to Redis and invalidates the vouchers, the lists of their shops and
-// the list of sales. It may be repeated, also late. The shop of a deleted row is unknown, but
-// its list skips vouchers without a row.
+// Invalidate publishes an insert or change of vouchers or sales. It applies the sales to Redis and
+// invalidates the vouchers, the lists of their shops and the list of sales. It may be repeated, also
+// late. It cannot invalidate the lists of a deleted voucher's shop, but these skip vouchers without
+// a row.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	query := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...))
 	query.Select(entvoucher.FieldKind, entvoucher.FieldShopID)
@@ -60,10 +60,10 @@ func (s *Service) apply(ctx context.Context, ids []int64) error {
 	return nil
 }
 
-// afterCommit publishes one committed voucher. It replaces the cached row, so that readers of
-// a running sale need no load. Without a job nothing was written, but Redis may still differ.
+// afterCommit publishes one committed voucher. It replaces the cached row, so that readers of a
+// running sale need no load. Without a job nothing was written, but Redis may still differ.
 //
-// It returns no error: the write is committed, and a client that retried would create the
+// It returns no error, because the write is committed: a client that retries would create the
 // voucher twice. The outbox retries failures, also after a crash.
 func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobRef) {
 	var err error

@@ -182,8 +182,8 @@ func TestShopListsFollowWritesInEveryProcess(t *testing.T) {
 	})
 }
 
-// The cache stores the absence of a row that was read before its insert, and the insert was
-// not published.
+// The cache stores the absence of a row from a read before its insert, and the insert was not
+// published.
 func TestListedVouchersBypassStaleAbsence(t *testing.T) {
 	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s := process()

@@ -13,13 +13,12 @@ import (
 
 const (
 	updateEvery = 250 * time.Millisecond // minimum interval between two states
-	// Openings and ends are not notified. An item that Redis gives out is notified when its
-	// order is stored.
+	// updateRefresh limits the delay of openings and ends, which are not notified. An admission
+	// in Redis is notified when its order is stored.
 	updateRefresh = time.Second
 )
 
-// StockKey returns the notification key of a sale. A notification makes its watchers read
-// again.
+// StockKey returns the notification key of a sale.
 func StockKey(id int64) string { return "stock:" + decimal(id) }
 
 // Subscribe sends the current state of a sale and then each change, coalesced, at most four
@@ -42,8 +41,8 @@ func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, er
 	}), nil
 }
 
-// confirmEnded is State, but bypasses the process cache before it returns an ended sale. The
-// merchant may have just extended the sale, and this process may not know yet.
+// confirmEnded is State, but reads past local memory before it returns an ended sale. Local memory
+// may not have an extension of the sale yet.
 func (s *Service) confirmEnded(ctx context.Context, id int64) (*State, error) {
 	state, err := s.State(ctx, id)
 	if err != nil || state.Phase != Ended {

@@ -1,8 +1,8 @@
-// Package voucher implements vouchers: ordinary ones and those of flash sales, and how
-// merchants create and edit them.
+// Package voucher implements ordinary vouchers and vouchers of flash sales: their lists, and their
+// creation and editing by merchants.
 //
-// The database rows are the source of truth; reads go through a cache. Package flashsale knows
-// the current stock of a flash voucher.
+// The database rows are the source of truth; reads go through a cache. Package flashsale has the
+// current stock of a flash voucher.
 package voucher
 
 import (
@@ -107,12 +107,12 @@ func (s *Sale) Phase(now time.Time, stock int) Phase {
 type Sales interface {
 	// PartitionFor returns the partition and buckets of a new sale. They never change.
 	PartitionFor(voucherID int64, stock int) (partition, buckets int)
-	// DecreaseStock removes stock of a sale in Redis, before the database does. It reports
-	// false if there is too little. edit becomes the sale's edit_seq. A sale that is not in
+	// DecreaseStock removes stock of a sale in Redis, before the database does. It returns
+	// false if too little is left. edit becomes the sale's edit_seq. A sale that is not in
 	// Redis is an error.
 	DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error)
 	// UndoDecrease undoes a DecreaseStock whose transaction failed. It does nothing if the
-	// sale has another edit_seq, because then the decrease did not happen.
+	// sale in Redis has another edit_seq.
 	UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error
 	// Apply updates sales in Redis from their rows. It may be repeated.
 	Apply(ctx context.Context, voucherIDs ...int64) error

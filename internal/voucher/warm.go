@@ -13,10 +13,10 @@ import (
 // ends have priority.
 const maxPinned = 1000
 
-// PinSales keeps vouchers in process memory until their sale ends, if the sale is open or
-// opens soon. It keeps the list of sales for 2×soon. Vouchers include window, size and
-// partition of the sale, but not its stock, which only Redis has. It returns the number of
-// pinned sales, and the ids of their shops by the end of the sale.
+// PinSales pins flash vouchers in process memory until their sale ends, if the sale is open or
+// opens within soon. It pins the list of sales for 2×soon. A voucher includes window, size and
+// partition of its sale, but not the stock. PinSales returns the number of pinned sales, and the
+// ids of their shops by the end of the sale.
 func (s *Service) PinSales(ctx context.Context, soon time.Duration) (sales int, shops map[time.Time][]int64, err error) {
 	ctx = cache.ForWarmup(ctx)
 	now := s.now()

@@ -1,4 +1,4 @@
--- ofshops: the newest vouchers of shops, newest first.
+-- by_shops: the newest vouchers of shops, newest first.
 --
 -- $1  a JSON array of {shop, all, most}: the shop's id, whether to include vouchers that are off
 --     sale or ended, and the maximum number
