@@ -13,9 +13,9 @@ import (
 // openCaches creates the cache of orders. See invalidate.go for its invalidation.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.rows = cache.New(hub, cache.Policy{
-		// Clients poll for QUEUED orders before their rows exist. Absence is not cached, so
-		// the commits of a sale need no invalidation here. There is no cache in the process:
-		// an order has one reader, which waits for its changes.
+		// Clients poll for QUEUED orders before their rows exist. Absence is not cached, so the
+		// commits of a sale need no invalidation here. There is no local memory, because an
+		// order has one reader, which waits for its changes.
 		Name: "order", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Order]{
 		Key: decimal, Load: s.loadOrders,

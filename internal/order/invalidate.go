@@ -62,8 +62,8 @@ func (s *Service) publish(ctx context.Context, changed []StoredOrder) error {
 	return err
 }
 
-// retryDecided is publish for orders whose writer did not finish. While Redis is unavailable,
-// it does not query the database, which then carries the sales.
+// retryDecided is publish for orders whose writer did not finish. While Redis is unavailable, it
+// does not query the database, because the sales run on the database then.
 func (s *Service) retryDecided(ctx context.Context, ids ...int64) error {
 	if err := s.lists.rdb.Ping(ctx).Err(); err != nil {
 		return outbox.Transient(fmt.Errorf("publish %d orders: %w", len(ids), err))

@@ -194,8 +194,8 @@ func (q query) page(orders []*Order) *Page {
 	return p
 }
 
-// newest reads one order more than a page of all orders of a user. It reads the list in Redis
-// and the row cache, and below the list the database.
+// newest reads one order more than a page of a user's orders. It reads the list in Redis and the
+// row cache, and below the list the database.
 func (s *Service) newest(ctx context.Context, user int64, q query) ([]*Order, error) {
 	var after *cache.Entry
 	if q.after != "" {
@@ -228,8 +228,8 @@ func (s *Service) newest(ctx context.Context, user int64, q query) ([]*Order, er
 	return append(orders, below...), err
 }
 
-// ordersAt reads the orders of a list. It reports false if an order is missing, or has another
-// position or user than the list.
+// ordersAt reads the orders of a list. It returns false if an order is missing, or has another
+// position or user than in the list.
 func (s *Service) ordersAt(ctx context.Context, user int64, entries []cache.Entry) ([]*Order, bool, error) {
 	listKeys, ids := make([]listKey, len(entries)), make([]int64, len(entries))
 	for i, e := range entries {

@@ -271,10 +271,10 @@ func (s *Service) await(ctx, waitCtx context.Context, c Charge) (*Order, error) 
 	}
 }
 
-// Confirm applies a provider's decision about a payment attempt: received, refused or refunded.
+// Confirm applies a provider's decision about a payment attempt: CONFIRMED, REFUSED or REFUNDED.
 // Decisions may be repeated, late and reordered. Money for an order that is no longer unpaid is
-// refunded. It returns [apierror.ErrNotFound] for an unknown attempt. After any other error,
-// repeat the call.
+// refunded. It returns [apierror.ErrNotFound] for an unknown attempt. After any other error, repeat
+// the call.
 func (s *Service) Confirm(ctx context.Context, order int64, number int, state PaymentState) error {
 	if state == Returned {
 		return s.confirmRefund(ctx, attempt{order, number})
@@ -469,7 +469,7 @@ func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 		if err != nil {
 			return err
 		}
-		if err := s.returned(ctx, tx, row, a); err != nil {
+		if err := s.markRefunded(ctx, tx, row, a); err != nil {
 			return err
 		}
 		if row.Status != entorder.StatusREFUNDING {
@@ -491,8 +491,9 @@ func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 	return nil
 }
 
-// returned marks a REFUNDING payment as REFUNDED. It ignores other payments.
-func (s *Service) returned(ctx context.Context, tx *ent.Tx, row *ent.Order, a attempt) error {
+// markRefunded marks a REFUNDING payment as REFUNDED, and returns money from the balance to it. It
+// ignores other payments.
+func (s *Service) markRefunded(ctx context.Context, tx *ent.Tx, row *ent.Order, a attempt) error {
 	p, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt), payment.StateEQ(payment.StateREFUNDING)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil

@@ -291,7 +291,7 @@ func TestWebhookAcceptsOnlyValidNotices(t *testing.T) {
 			}
 			return o
 		}
-		says := func(order int64, attempt int, state string) string {
+		notice := func(order int64, attempt int, state string) string {
 			body, err := json.Marshal(map[string]any{"orderNumber": decimal(order), "attempt": attempt, "state": state, "amount": 1000, "currency": "CNY"})
 			if err != nil {
 				t.Fatal(err)
@@ -313,30 +313,30 @@ func TestWebhookAcceptsOnlyValidNotices(t *testing.T) {
 			order          *Order
 			want           Status
 		}{
-			{"no configured secret", "POST", "", secret, says(one.ID, 1, "CONFIRMED"), 404, one, Unpaid},
-			{"another secret", "POST", secret, "another secret..", says(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
-			{"no signature", "POST", secret, "", says(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
-			{"another method", "GET", secret, secret, says(one.ID, 1, "CONFIRMED"), 405, one, Unpaid},
+			{"no configured secret", "POST", "", secret, notice(one.ID, 1, "CONFIRMED"), 404, one, Unpaid},
+			{"another secret", "POST", secret, "another secret..", notice(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
+			{"no signature", "POST", secret, "", notice(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
+			{"another method", "GET", secret, secret, notice(one.ID, 1, "CONFIRMED"), 405, one, Unpaid},
 			{"not JSON", "POST", secret, secret, "CONFIRMED", 400, one, Unpaid},
-			{"another state", "POST", secret, secret, says(one.ID, 1, "PENDING"), 400, one, Unpaid},
-			{"unknown attempt", "POST", secret, secret, says(one.ID, 2, "CONFIRMED"), 404, one, Unpaid},
-			{"unknown order", "POST", secret, secret, says(999, 1, "CONFIRMED"), 404, one, Unpaid},
+			{"another state", "POST", secret, secret, notice(one.ID, 1, "PENDING"), 400, one, Unpaid},
+			{"unknown attempt", "POST", secret, secret, notice(one.ID, 2, "CONFIRMED"), 404, one, Unpaid},
+			{"unknown order", "POST", secret, secret, notice(999, 1, "CONFIRMED"), 404, one, Unpaid},
 			{"not a number", "POST", secret, secret, `{"orderNumber": "x", "attempt": 1, "state": "CONFIRMED", "amount": 1000, "currency": "CNY"}`, 404, one, Unpaid},
-			{"no amount", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `"amount":1000,`, "", 1), 400, one, Unpaid},
-			{"no currency", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `"CNY"`, `""`, 1), 400, one, Unpaid},
-			{"less money", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `1000`, "999", 1), 409, one, Unpaid},
-			{"more money", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `1000`, "1001", 1), 409, one, Unpaid},
-			{"another currency", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `CNY`, "JPY", 1), 409, one, Unpaid},
-			{"a payment from the balance", "POST", secret, secret, says(fromBalance.ID, 1, "REFUNDED"), 404, fromBalance, Paid},
-			{"the largest body", "POST", secret, secret, padded(says(three.ID, 1, "CONFIRMED"), maxNotice), 204, three, Paid},
-			{"a larger body", "POST", secret, secret, padded(says(one.ID, 1, "CONFIRMED"), maxNotice+1), 413, one, Unpaid},
-			{"signed byte order mark", "POST", secret, secret, "\ufeff" + says(four.ID, 1, "CONFIRMED"), 204, four, Paid},
-			{"confirmed", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
-			{"confirmed again", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
-			{"refused after it was confirmed", "POST", secret, secret, says(one.ID, 1, "REFUSED"), 204, one, Paid},
-			{"refused", "POST", secret, secret, says(two.ID, 1, "REFUSED"), 204, two, Unpaid},
-			{"confirmed after it was refused", "POST", secret, secret, says(two.ID, 1, "CONFIRMED"), 204, two, Paid},
-			{"unexpected refund", "POST", secret, secret, says(two.ID, 1, "REFUNDED"), 204, two, Paid},
+			{"no amount", "POST", secret, secret, strings.Replace(notice(one.ID, 1, "CONFIRMED"), `"amount":1000,`, "", 1), 400, one, Unpaid},
+			{"no currency", "POST", secret, secret, strings.Replace(notice(one.ID, 1, "CONFIRMED"), `"CNY"`, `""`, 1), 400, one, Unpaid},
+			{"less money", "POST", secret, secret, strings.Replace(notice(one.ID, 1, "CONFIRMED"), `1000`, "999", 1), 409, one, Unpaid},
+			{"more money", "POST", secret, secret, strings.Replace(notice(one.ID, 1, "CONFIRMED"), `1000`, "1001", 1), 409, one, Unpaid},
+			{"another currency", "POST", secret, secret, strings.Replace(notice(one.ID, 1, "CONFIRMED"), `CNY`, "JPY", 1), 409, one, Unpaid},
+			{"a payment from the balance", "POST", secret, secret, notice(fromBalance.ID, 1, "REFUNDED"), 404, fromBalance, Paid},
+			{"the largest body", "POST", secret, secret, padded(notice(three.ID, 1, "CONFIRMED"), maxNotice), 204, three, Paid},
+			{"a larger body", "POST", secret, secret, padded(notice(one.ID, 1, "CONFIRMED"), maxNotice+1), 413, one, Unpaid},
+			{"signed byte order mark", "POST", secret, secret, "\ufeff" + notice(four.ID, 1, "CONFIRMED"), 204, four, Paid},
+			{"confirmed", "POST", secret, secret, notice(one.ID, 1, "CONFIRMED"), 204, one, Paid},
+			{"confirmed again", "POST", secret, secret, notice(one.ID, 1, "CONFIRMED"), 204, one, Paid},
+			{"refused after it was confirmed", "POST", secret, secret, notice(one.ID, 1, "REFUSED"), 204, one, Paid},
+			{"refused", "POST", secret, secret, notice(two.ID, 1, "REFUSED"), 204, two, Unpaid},
+			{"confirmed after it was refused", "POST", secret, secret, notice(two.ID, 1, "CONFIRMED"), 204, two, Paid},
+			{"unexpected refund", "POST", secret, secret, notice(two.ID, 1, "REFUNDED"), 204, two, Paid},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), tt.method, "/webhooks/payment", strings.NewReader(tt.body))
@@ -399,7 +399,7 @@ func TestCallbackProvidersDecideByNotice(t *testing.T) {
 		p.seed(t)
 		p.fund(t, 1000)
 		ctx := t.Context()
-		says := func(o *Order, attempt int, state PaymentState, want Status) {
+		notice := func(o *Order, attempt int, state PaymentState, want Status) {
 			t.Helper()
 			if err := p.Confirm(ctx, o.ID, attempt, state); err != nil {
 				t.Error(err)
@@ -412,9 +412,9 @@ func TestCallbackProvidersDecideByNotice(t *testing.T) {
 		if got, err := p.Pay(ctx, ann, o.ID, Alipay); err != nil || got.Status != Unpaid {
 			t.Fatalf("got %+v, %v", got, err)
 		}
-		says(o, 1, Returned, Unpaid)
-		says(o, 1, Confirmed, Paid)
-		says(o, 1, Returned, Paid)
+		notice(o, 1, Returned, Unpaid)
+		notice(o, 1, Confirmed, Paid)
+		notice(o, 1, Returned, Paid)
 		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, apierror.ErrNotFound) {
 			t.Errorf("unknown attempt: got %v, want not found", err)
 		}
@@ -428,7 +428,7 @@ func TestCallbackProvidersDecideByNotice(t *testing.T) {
 			t.Errorf("unknown attempt: got %v, want not found", err)
 		}
 		for range 2 {
-			says(o, 1, Returned, Refunded)
+			notice(o, 1, Returned, Refunded)
 		}
 		if p.stock(t) != 1 {
 			t.Errorf("got %d released items, want 1", p.stock(t))
@@ -440,11 +440,11 @@ func TestCallbackProvidersDecideByNotice(t *testing.T) {
 		}
 		w.advance(15*time.Minute + attemptGrace + time.Second)
 		p.expireAll(ctx)
-		says(late, 1, Confirmed, Cancelled)
+		notice(late, 1, Confirmed, Cancelled)
 		if state := p.payments(t, late.ID)[0].State; state != payment.StateREFUNDING {
 			t.Errorf("got payment %s, want REFUNDING", state)
 		}
-		says(late, 1, Returned, Cancelled)
+		notice(late, 1, Returned, Cancelled)
 		if state := p.payments(t, late.ID)[0].State; state != payment.StateREFUNDED {
 			t.Errorf("got payment %s, want REFUNDED", state)
 		}

@@ -27,7 +27,7 @@ const MaxKey = 64
 // triesPerSecond limits the order attempts of a user: rate and burst.
 const triesPerSecond = 5
 
-// closedFor is the time after the end of a sale from which orders are refused without calling
+// closedFor is the time since the end of a sale after which orders are refused without a call of
 // Sales.
 const closedFor = time.Hour
 
@@ -42,9 +42,9 @@ const writeTimeout = 5 * time.Second
 // and the sales of the shop.
 //
 // A refusal is an [apierror.UserErrors]. With ALREADY_ORDERED, Place also returns the existing
-// order. With the reason of a FAILED order, it returns that order. More than five attempts per
-// second are [apierror.RateLimited]. After any other error the order may or may not exist:
-// retry with the same key.
+// order. If the new order FAILED, Place returns it with the reason. More than five attempts per
+// second are [apierror.RateLimited]. After any other error the order may or may not exist: retry
+// with the same key.
 func (s *Service) Place(ctx context.Context, userID, voucherID int64, key string) (*Order, error) {
 	return s.PlaceKind(ctx, AnyKind, userID, voucherID, key)
 }
@@ -109,20 +109,20 @@ func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
 	over := flash != nil && flash.EndsAt.Add(closedFor).Before(s.now())
 	switch {
 	case w.voucher.Owner == w.user:
-		return s.closed(ctx, w, OwnShop, "You can't buy from your own shop.")
+		return s.refuseClosed(ctx, w, OwnShop, "You can't buy from your own shop.")
 	case flash != nil && !over: // also off sale: the sale may know an order of the key
 		return s.placeFlash(ctx, w)
 	case w.voucher.Off:
-		return s.closed(ctx, w, OffSale, "This voucher is no longer on sale.")
+		return s.refuseClosed(ctx, w, OffSale, "This voucher is no longer on sale.")
 	case over:
-		return s.closed(ctx, w, SaleEnded, "The sale is over.")
+		return s.refuseClosed(ctx, w, SaleEnded, "The sale is over.")
 	}
 	return s.placeOrdinary(ctx, w)
 }
 
-// closed refuses a voucher that is closed for orders, unless the idempotency key already made
-// an order.
-func (s *Service) closed(ctx context.Context, w placement, code apierror.Code, message string) (*Order, error) {
+// refuseClosed refuses an order of a closed voucher, unless the idempotency key already made an
+// order.
+func (s *Service) refuseClosed(ctx context.Context, w placement, code apierror.Code, message string) (*Order, error) {
 	if first, err := s.byDigest(ctx, w.digest); first != nil || err != nil {
 		return first, err
 	}
@@ -250,7 +250,7 @@ func (s *Service) failed(ctx context.Context, w placement, a sale.Response) (*Or
 			return other, alreadyOrdered()
 		}
 	}
-	if order.Status == Queued { // it is decided, but its row is not visible yet
+	if order.Status == Queued { // decided, but its row is not visible yet
 		order = w.queued(a, s.now())
 		order.Status, order.FailureCode = Failed, NotCompleted
 	}

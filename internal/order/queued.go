@@ -19,14 +19,13 @@ const (
 	maxAdmission = 10 * time.Second
 )
 
-// queued returns a user's queued orders, and orders that have just been committed and may not
-// be in the list yet. The order is undefined.
+// queued returns a user's queued orders, and orders that have just been committed and may not be in
+// the list yet, unsorted.
 //
-// It takes up to five round trips: the set, the sales, the rows of other orders, an addition to
-// the list, a removal from the set. Each needs the result of the previous one. For a user
-// without queued orders it takes one.
+// It takes one round trip for a user without queued orders, otherwise up to five: the set, the
+// sales, the rows of other orders, an addition to the list, a removal from the set.
 //
-// If Redis is unavailable, it returns none: they appear after their commit.
+// If Redis is unavailable, it returns none: the orders appear after their commit.
 func (s *Service) queued(ctx context.Context, user int64) ([]*Order, error) {
 	hints, err := s.lists.queuedEntries(ctx, user)
 	if err != nil {

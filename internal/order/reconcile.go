@@ -20,10 +20,10 @@ const (
 
 // Jobs returns the scheduled jobs.
 //
-// order.lists continuously compares the lists in Redis with the database, at a low rate. It
-// drops a list that differs from the rows; the next reader rebuilds it. It covers cases that
-// the outbox misses: a Redis with old lists, and bugs. Each process resumes its own scan when
-// it runs the job. Its reads neither fill caches nor extend the TTL of lists.
+// order.lists compares the lists in Redis with the database, at a low rate. It drops a list that
+// differs from the rows; the next reader rebuilds it. It covers cases that the outbox misses: a
+// Redis with old lists, and bugs. Each process resumes its own scan when it runs the job. Its reads
+// neither fill caches nor extend the TTL of lists.
 //
 // order.digests clears the digests of idempotency keys that are older than a day.
 func (s *Service) Jobs() []schedule.Job {

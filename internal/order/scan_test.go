@@ -63,10 +63,10 @@ func hourLater() time.Time { return time.UnixMilli(baseMs).Add(time.Hour) }
 func TestScanRepairsRecentLists(t *testing.T) {
 	member := func(n int64) string { return at(n, n).entry().Member }
 	cases := []struct {
-		name  string
-		rows  int64                                     // orders 1, 2 … before the list is read; maximum ten
-		harm  func(t *testing.T, sh *listFixture) error // changes the list, or rows without it
-		found int
+		name   string
+		rows   int64                                     // orders 1, 2 … before the list is read; maximum ten
+		change func(t *testing.T, sh *listFixture) error // changes the list, or rows without it
+		found  int
 	}{
 		{"correct", 3, nil, 0},
 		{"not in Redis", 3, func(t *testing.T, sh *listFixture) error {
@@ -110,8 +110,8 @@ func TestScanRepairsRecentLists(t *testing.T) {
 					sh.insert(t, at(n+1, n+1))
 				}
 				sh.page(t, ann, Filter{})
-				if c.harm != nil {
-					sh.must(t, c.harm(t, sh))
+				if c.change != nil {
+					sh.must(t, c.change(t, sh))
 				}
 				wantRepairs(t, sh.Service, sh.p, "order-lists", c.found)
 			})

@@ -47,7 +47,7 @@ type Sales interface {
 	// Release returns stock in the transaction that ends the orders. It locks the rows of the
 	// sales: the caller must not have written an order row before.
 	Release(ctx context.Context, tx outbox.Execer, reservations []sale.Reservation) ([]outbox.JobRef, error)
-	// AfterRelease finishes Release after the commit, and finishes its jobs.
+	// AfterRelease completes Release after the commit, and finishes its jobs.
 	AfterRelease(ctx context.Context, reservations []sale.Reservation, jobs []outbox.JobRef)
 }
 
@@ -72,7 +72,7 @@ type Users interface {
 // A Ledger stores the balances of users. Its methods write in the transaction of the caller,
 // which has locked the row of the order.
 type Ledger interface {
-	// Pay takes the money of a payment attempt. It reports false if the balance is too small.
+	// Pay takes the money of a payment attempt. It returns false if the balance is too small.
 	Pay(ctx context.Context, tx *ent.Tx, userID, paymentID int64, amount int) (bool, error)
 	// Refund returns the money that Pay took for the attempt.
 	Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) error

@@ -29,9 +29,9 @@ import (
 // and decided under the same lock.
 //
 // Locks have one order everywhere: SELECT FOR UPDATE of orders, balance rows, flash sale rows,
-// UPDATE of orders. The statement that commits a flash sale locks the sale and may then wait
-// for the write of a user's live order. The transaction of that write must not wait for the
-// sale then.
+// UPDATE of orders. The statement that commits a flash sale locks the sale. Then it may wait for a
+// transaction that has updated a live order of the same user. So a transaction locks the sale
+// before it updates orders; otherwise both would wait for each other.
 
 // Cancel cancels a user's unpaid order. It abandons an open payment attempt: money that still
 // arrives is refunded. For an order in another status it returns an [apierror.UserErrors] with

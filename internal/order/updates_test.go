@@ -17,11 +17,11 @@ import (
 // failingSales is the sales of a fixture that can fail.
 type failingSales struct {
 	*fixture
-	away atomic.Bool
+	down atomic.Bool
 }
 
 func (s *failingSales) Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error) {
-	if s.away.Load() {
+	if s.down.Load() {
 		return nil, errors.New("sales are unavailable")
 	}
 	return s.fixture.Entries(ctx, numbers)
@@ -80,12 +80,12 @@ func TestUpdatesSurviveAnOutage(t *testing.T) {
 			t.Fatalf("got %+v, want order %d %s", o, queued.ID, Queued)
 		}
 		p.rdb.Del(t.Context(), p.QueuedKey(ann))
-		sales.away.Store(true)
+		sales.down.Store(true)
 		waitFor(t, func() bool {
 			hub.Notify(ordersKey(ann))
 			return counterOf(t, p.from, "tandian_order_failures_total", "updates") > 0
 		})
-		sales.away.Store(false)
+		sales.down.Store(false)
 		w.mu.Lock()
 		delete(w.entries, queued.ID)
 		w.mu.Unlock()
