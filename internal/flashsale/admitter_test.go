@@ -332,7 +332,7 @@ func TestEditsOfAnIncompleteSaleFail(t *testing.T) {
 			"settle":  func() error { _, err := g.admitter.settle(t.Context(), at); return err },
 		} {
 			if err := do(); !errors.Is(err, errNoState) {
-				t.Errorf("%s: %v, want %v", name, err, errNoState)
+				t.Errorf("%s: got %v, want %v", name, err, errNoState)
 			}
 		}
 	})
@@ -413,7 +413,7 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 		t.Errorf("released %d, %v, want 1201", moved, err)
 	}
 	if got := g.stockCount(at); got.stock != 3000 || got.buyers != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 }
 

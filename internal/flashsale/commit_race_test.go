@@ -52,7 +52,7 @@ func TestUnitReleasedDuringCommitIsSold(t *testing.T) {
 		t.Errorf("%+v, %v", got.done.outcomes, got.err)
 	}
 	if left := r.stock(t, v); left != 0 {
-		t.Errorf("%d left, want 0", left)
+		t.Errorf("got %d left, want 0", left)
 	}
 }
 

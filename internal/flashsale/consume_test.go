@@ -321,7 +321,7 @@ func testPartitionReadersAreIndependent(t *testing.T, on storetest.Stores) {
 		}
 	}
 	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("%d sequential orders took %v, want at most 8 s", len(sales), took)
+		t.Errorf("got %d sequential orders in %v, want at most 8 s", len(sales), took)
 	}
 	if n := counterOf(t, r, "tandian_sale_queue_events_total", eventFailed); n != 0 {
 		t.Errorf("got %v failed Redis calls", n)

@@ -20,7 +20,7 @@ import (
 const (
 	certifyEvery   = 2 * time.Second        // without a kick
 	certifyPause   = 20 * time.Millisecond  // minimum pause between two runs
-	retryPause     = 100 * time.Millisecond // after a run that left work undone
+	retryPause     = 100 * time.Millisecond // after a failed or incomplete run
 	probeTimeout   = 2 * time.Second        // of one probe
 	compareTimeout = 2 * time.Minute        // of the comparison of one sale
 )
@@ -150,8 +150,8 @@ func (c *certificates) snapshotSuspects() []suspectPartition {
 	return slices.Clone(c.suspects)
 }
 
-// publish stores a certificate and clears the suspicions that it covers. It omits partitions
-// with a suspicion since begun, and returns false if there are any.
+// publish stores a certificate and clears the suspicions that it covers. It omits partitions with a
+// newer suspicion than in begun, and returns false if there are any.
 func (c *certificates) publish(begun []suspectPartition, cert *certificate) (all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -365,8 +365,8 @@ func (s *Service) Certify(ctx context.Context) error {
 	return nil
 }
 
-// certify is one run of Certify. again is true if another process is comparing a partition, or
-// if a suspicion arose meanwhile.
+// certify is one run of Certify. again is true if another process is comparing a partition, or if a
+// new suspicion arose during the run.
 func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	certs := s.admitter.certs
 	suspects := certs.snapshotSuspects() // first: a suspicion from here on invalidates the certificate

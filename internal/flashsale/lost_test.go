@@ -576,7 +576,7 @@ func TestFailedProbeKeepsTheCertificate(t *testing.T) {
 		dial := on.Redis.Dial
 		on.Redis.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if unavailable.Load() {
-				return nil, errors.New("the wire is cut")
+				return nil, errors.New("injected Redis failure")
 			}
 			if dial == nil {
 				return new(net.Dialer).DialContext(ctx, network, addr)

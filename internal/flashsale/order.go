@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	shortBacklog   = 1000                   // longest stream, with the order in it, at which Order waits for the commit
+	shortBacklog   = 1000                   // maximum length of the stream at which Order waits for the commit
 	defaultWait    = 150 * time.Millisecond // for the commit
 	defaultPay     = 15 * time.Minute
 	certifyWait    = 300 * time.Millisecond // maximum wait while Redis is compared with the database
 	certifyPoll    = 10 * time.Millisecond
-	closedBackoff  = 2 * time.Second        // time after a wait in vain in which no call waits
+	closedBackoff  = 2 * time.Second        // time without waits after certifyWait has passed once
 	reserveTimeout = 300 * time.Millisecond // to reserve bypassed orders in Redis
 )
 
@@ -102,8 +102,8 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 	return s.writer.m.register(reg)
 }
 
-// Order requests a unit of a sale for a user. If the commit is near, it waits for it. Otherwise
-// the result is Queued, and the order gets its row later.
+// Order requests a unit of a sale for a user. If few orders are queued, it waits up to Config.Wait
+// for the commit. Otherwise the result is Queued, and the order gets its row later.
 //
 // Redis admits in one round trip. While Redis is unavailable or uncertified, the database
 // decides alone. After an [apierror.Unavailable] the caller may try again. Any other error
@@ -159,9 +159,9 @@ func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response
 	return a, false, err
 }
 
-// bypassHolder finds an order of the user that was recently stored past Redis. Redis may not
-// have it yet and report "sold out". If the database is unavailable, no order bypasses Redis,
-// and its reply counts.
+// bypassHolder finds an order of the user that was recently stored past Redis. Redis may not have
+// it yet and report "sold out". If the database is unavailable, no order bypasses Redis, so the
+// reply of Redis counts.
 func (s *Service) bypassHolder(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	active, err := s.bypasses.pending(ctx)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 	}
 }
 
-// await waits for the commit of an admitted order, if it is near.
+// await waits for the commit of an admitted order, if few orders are queued.
 func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Response {
 	s.pending.admitted(w.Order, v.at)
 	a := sale.Response{Result: sale.Queued, Order: w.Order, At: v.at}
@@ -284,7 +284,7 @@ func (s *Service) orderDirect(ctx context.Context, t sale.Request, number int64,
 	})
 	if err != nil {
 		// A number that may have reached Redis is watched until it has a row. The user does not
-		// get it: only this process knows it, and may die.
+		// get it, because only this process knows it and may die.
 		if !arrived {
 			s.pending.drop(number)
 		}

@@ -204,7 +204,7 @@ func TestQueuedOrderIsFoundByAnyProcess(t *testing.T) {
 		}
 		b.run(t, b.Consume)
 		b.awaitEmptyQueues(t)
-		testkit.Eventually(t, patience, func() bool { _, there := a.pending.entry(got.Order); return !there }) // over the bus
+		testkit.Eventually(t, patience, func() bool { _, found := a.pending.entry(got.Order); return !found }) // over the bus
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
 			if e, err := r.Entry(t.Context(), got.Order); err != nil || e != nil {
 				t.Errorf("%s after the commit: got %v, %v", name, e, err)
@@ -565,7 +565,7 @@ func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 			t.Error(err)
 		}
 		if left := r.stock(t, v); left != 2 {
-			t.Errorf("%d left, want 2", left)
+			t.Errorf("got %d left, want 2", left)
 		}
 		if stock, buyers := r.redisStock(t, v); stock != 2 || buyers != 1 {
 			t.Errorf("got %d left and %d buyers in Redis, want 2 and 1", stock, buyers)

@@ -316,7 +316,7 @@ func changeStock(ctx context.Context, tx outbox.Execer, statement string, byVouc
 // conflict is the reason why an attempt was not stored.
 type conflict struct {
 	n                 int
-	sale              string // see sql/look
+	sale              string // refusal by sale and clock, see sql/conflicts
 	stock             int
 	user, voucher, at sql.NullInt64 // of the row with its number
 	status, failure   sql.NullString

@@ -281,7 +281,7 @@ func TestWindow03RedeliveredOrderIsStoredOnce(t *testing.T) {
 			}
 		}
 		if left := r.stock(t, v); left != 1 {
-			t.Errorf("%d left, want 1", left)
+			t.Errorf("got %d left, want 1", left)
 		}
 	})
 }
@@ -304,7 +304,7 @@ func TestWindow16DuplicateNumberFails(t *testing.T) {
 			t.Errorf("got order of user %d, want user 1", row.UserID)
 		}
 		if left := r.stock(t, v); left != 4 {
-			t.Errorf("%d left, want 4", left)
+			t.Errorf("got %d left, want 4", left)
 		}
 	})
 }
@@ -330,7 +330,7 @@ func TestWindow17LateOrderStaysFailed(t *testing.T) {
 			t.Errorf("got %v", row)
 		}
 		if left := r.stock(t, v); left != 5 {
-			t.Errorf("%d left, want 5", left)
+			t.Errorf("got %d left, want 5", left)
 		}
 		// an existing row prevents a tombstone
 		b := r.attemptOf(t, by(v, 2))

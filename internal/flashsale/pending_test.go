@@ -26,7 +26,7 @@ func TestWindow06LostQueuedOrderFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := r.counts(t, v)[entorder.StatusFAILED]; n != want {
-				t.Errorf("%d tombstones, want %d", n, want)
+				t.Errorf("got %d tombstones, want %d", n, want)
 			}
 		}
 		check(0, 0) // too early

@@ -326,9 +326,9 @@ func (s *Service) reserveQueued(ctx context.Context, at location, q queues) erro
 	return nil
 }
 
-// queues holds queued orders by partition and voucher during one comparison. It reads each
-// partition once, for the first of its sales. The same comparison releases orders that failed
-// since the read. Newer orders are reserved by their admission.
+// queues caches queued orders by partition and voucher during one comparison. It reads each
+// partition once, for the first of its sales. The same comparison releases orders that failed since
+// the read. Admissions reserve newer orders.
 type queues map[int]map[int64][]sale.Reservation
 
 func (q queues) reservations(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
@@ -444,8 +444,8 @@ func (s *Service) releaseDeadOf(ctx context.Context, at location, holds []sale.R
 	return errors.Join(err, s.abort(ctx, unknown))
 }
 
-// reserveLive reserves the live orders of users whose dead orders were in the way. A Redis that
-// lost its last second still has the dead order.
+// reserveLive reserves the live orders of users whose dead orders were released. Until then the
+// dead order of a Redis that lost its last writes prevents the reservation.
 func (s *Service) reserveLive(ctx context.Context, at location, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {

@@ -23,8 +23,8 @@ func (s *Service) handleJobs() {
 	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.retryRelease)})
 }
 
-// retryReserve runs reserveRows for jobs. It checks Redis first: without Redis, the database
-// carries the sales and must not get useless queries.
+// retryReserve runs reserveRows for jobs. It checks Redis first: without Redis the sales run on the
+// database, which must not get useless queries.
 func (s *Service) retryReserve(ctx context.Context, numbers ...int64) error {
 	if err := s.admitter.state.Ping(ctx).Err(); err != nil {
 		return outbox.Transient(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
@@ -43,15 +43,15 @@ func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Re
 		return nil, nil
 	}
 	units := map[int64]int{}
-	wires := make([]reservationJob, len(holds))
+	payloads := make([]reservationJob, len(holds))
 	for i, h := range holds {
 		units[h.Voucher]++
-		wires[i] = reservationJob{h.Order, h.User, h.Voucher}
+		payloads[i] = reservationJob{h.Order, h.User, h.Voucher}
 	}
 	if err := changeStock(ctx, tx, s.writer.sql.restock, units); err != nil {
 		return nil, fmt.Errorf("release %d units: %w", len(holds), err)
 	}
-	jobs, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, wires...)
+	jobs, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, payloads...)
 	if err != nil {
 		return nil, fmt.Errorf("release %d units: %w", len(holds), err)
 	}
@@ -64,9 +64,9 @@ func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, jo
 	s.outbox.Finish(ctx, s.release(ctx, holds), jobs...)
 }
 
-func (s *Service) retryRelease(ctx context.Context, wires ...reservationJob) error {
-	holds := make([]sale.Reservation, len(wires))
-	for i, w := range wires {
+func (s *Service) retryRelease(ctx context.Context, payloads ...reservationJob) error {
+	holds := make([]sale.Reservation, len(payloads))
+	for i, w := range payloads {
 		holds[i] = sale.Reservation{Order: w[0], User: w[1], Voucher: w[2]}
 	}
 	return outbox.Transient(s.release(ctx, holds))

@@ -25,7 +25,7 @@ const (
 	scanSales    = 1000             // counted sales per second
 	scanBuyers   = 20_000           // buyers and orders per second
 	countTimeout = 30 * time.Second // to count the live orders of a page of sales
-	recheckAfter = time.Second      // between two comparisons; a difference that is gone was an uncommitted change
+	recheckAfter = time.Second      // between two comparisons; an uncommitted change differs only in the first
 	repairTries  = 2                // the first releases a dead order, the second reserves the live order of its user
 )
 
@@ -33,19 +33,19 @@ const (
 // counts, every two seconds: it misses one excess buyer that offsets a missing one.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; reported, never repaired", Rate: scanSales, Run: s.scanPieces},
+		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; reported, never repaired", Rate: scanSales, Run: s.scanStocks},
 		{Name: "sales", Description: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
 		{Name: "queues", Description: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
 	}
 }
 
-// scanPieces compares the stock of sales with their live orders, in the database only. It
+// scanStocks compares the stock of sales with their live orders, in the database only. It
 // repairs nothing, because it cannot know which number is wrong. A change of the stock could
 // oversell, or withhold a paid unit.
-func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
+func (s *Service) scanStocks(ctx context.Context, r *reconcile.Run) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
 		var err error
-		if after, n, err = s.scanPiecesPage(ctx, s.db, r, after); err != nil {
+		if after, n, err = s.scanStocksPage(ctx, s.db, r, after); err != nil {
 			return fmt.Errorf("count live orders of sales after %d: %w", after, err)
 		}
 		if err := r.Compare(ctx, n); err != nil {
@@ -55,8 +55,8 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// scanPiecesPage compares n sales after an id, and returns the last id.
-func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
+// scanStocksPage compares n sales after an id, and returns the last id.
+func (s *Service) scanStocksPage(ctx context.Context, db sqldb.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	err = sqldb.Each(ctx, db, s.writer.sql.stockCounts, []any{after, scanPage}, func(rows *sql.Rows) error {
@@ -113,7 +113,7 @@ func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 
 // scanSale compares one sale. It reports differences that two comparisons find.
 func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
-	again := func(n int) error { return r.WaitAgain(ctx, n) } // same object, same work
+	again := func(n int) error { return r.WaitAgain(ctx, n) } // paced, but not counted again
 	found, err := s.findDifferences(ctx, id, func(n int) error { return r.Compare(ctx, n) })
 	if err != nil || len(found) == 0 {
 		return err

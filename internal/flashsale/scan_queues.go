@@ -200,11 +200,11 @@ func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, e
 	}
 	left := 0
 	for _, d := range late {
-		there, err := s.admitter.state.XRangeN(ctx, s.admitter.keys.orders(p), d.id, d.id, 1).Result()
+		entries, err := s.admitter.state.XRangeN(ctx, s.admitter.keys.orders(p), d.id, d.id, 1).Result()
 		if err != nil {
 			return 0, fmt.Errorf("read entry %s: %w", d.id, err)
 		}
-		left += len(there)
+		left += len(entries)
 	}
 	return len(late) - left, nil
 }
@@ -302,8 +302,8 @@ func (s *Service) queuedOrders(ctx context.Context, p int) (map[int64]bool, erro
 	return waits, err
 }
 
-// failLost inserts tombstones for lost orders, releases their units and deletes their entries.
-// It returns how many of them have rows then.
+// failLost inserts tombstones for lost orders, releases their units and deletes their entries. It
+// returns how many of the orders have rows afterwards.
 func (s *Service) failLost(ctx context.Context, p int, lost []sale.Reservation) (repaired int, err error) {
 	for part := range slices.Chunk(lost, maxBatch) {
 		entries := make([]Entry, len(part))

@@ -275,10 +275,10 @@ func (d *deadlineDB) QueryContext(ctx context.Context, _ string, _ ...any) (*sql
 	return nil, errors.New("recorded")
 }
 
-func TestPieceCountsHaveATimeout(t *testing.T) {
+func TestStockCountsHaveATimeout(t *testing.T) {
 	var db deadlineDB
 	s := &Service{orderQueue: orderQueue{writer: &orderWriter{}}}
-	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countTimeout {
+	if _, _, err := s.scanStocksPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countTimeout {
 		t.Errorf("got a timeout of %v: %v", db.left, err)
 	}
 }

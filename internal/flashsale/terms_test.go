@@ -41,7 +41,7 @@ func TestOrdersKeepTermsOfTheirInsert(t *testing.T) {
 			{"lost", lost.Order, v.VoucherID + 70},
 		} {
 			if got := terms(tt.order); got != tt.want {
-				t.Errorf("%s: terms %d, want %d", tt.name, got, tt.want)
+				t.Errorf("%s: got terms %d, want %d", tt.name, got, tt.want)
 			}
 		}
 	})

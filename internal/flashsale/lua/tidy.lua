@@ -7,8 +7,8 @@
 --
 --  returns  number of removed consumers
 --
---  A consumer with entries stays until they are taken over. A live consumer comes back with
---  its next read. The group must exist.
+--  A consumer with entries stays until they are taken over. The next read of a live consumer
+--  adds it again. The group must exist.
 --  slot     one
 --  cost     O(consumers)
 local gone = 0

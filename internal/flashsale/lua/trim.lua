@@ -23,8 +23,8 @@ if oldest[1] then
     return -- the deletion of the oldest entry includes these
   end
 elseif not oldest.err then -- the group exists
-  -- The limit is not the last entry of the caller. It may have read that from a server that
-  -- died before this one replicated it.
+  -- The limit is the last entry that this server has delivered. The caller may have read a
+  -- later one from a server that died before this one replicated it.
   local lastMs, lastN = string.match(ARGV[#ARGV], '^(%d+)-(%d+)$')
   for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     local of = {}

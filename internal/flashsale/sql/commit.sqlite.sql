@@ -1,5 +1,5 @@
 --  commit: store a batch of flash sale orders, each if its user has no live order of the
---  voucher and a unit is left. The transaction has exclusive access. The statement "taken"
+--  voucher and a unit is left. The transaction has exclusive access. The statement "take"
 --  then lowers the stock.
 --
 --  An order gets the current terms of its voucher.
