@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// Setting is a value that all processes share: one fixed at the first start, because stored data
-// depends on it, or the last run of a scheduled job.
+// Setting is a value that all processes share. It is fixed at the first start, because stored data
+// depends on it, or it is the last run of a scheduled job.
 type Setting struct{ ent.Schema }
 
 // Annotations of a setting.

@@ -257,7 +257,7 @@ func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
 	}
 }
 
-// files returns the files of internal, graph and lab with an extension, except generated code,
+// files returns the files of internal, graph and lab with an extension. It skips generated code,
 // test data, npm packages and the candidates that the lab compares.
 func files(t *testing.T, extension string) (paths []string) {
 	t.Helper()

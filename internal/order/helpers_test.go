@@ -45,8 +45,8 @@ const (
 	anyTimes, oncePerUser, offSale, flash, past = int64(101), int64(102), int64(103), int64(104), int64(105) // vouchers
 )
 
-// A fixture is the state that all processes of a test share apart from the stores: fakes of the
-// other services, a clock and a provider.
+// A fixture is the state that the processes of a test share, except the stores: fakes of other
+// services, a clock and a provider.
 type fixture struct {
 	on       storetest.Stores
 	clock    atomic.Int64 // offset of the clock in milliseconds

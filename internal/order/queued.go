@@ -22,8 +22,8 @@ const (
 // queued returns a user's queued orders, and orders that have just been committed and may not be in
 // the list yet, unsorted.
 //
-// It takes one round trip for a user without queued orders, otherwise up to five: the set, the
-// sales, the rows of other orders, an addition to the list, a removal from the set.
+// It takes one round trip for a user without queued orders. Otherwise it takes up to five: the set,
+// the sales, the rows of other orders, an addition to the list, a removal from the set.
 //
 // If Redis is unavailable, it returns none: the orders appear after their commit.
 func (s *Service) queued(ctx context.Context, user int64) ([]*Order, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TopologyVariable names the environment variable that selects the Redis topology of tests:
-// "cluster" is three masters with a replica each, "sentinel" is a master, two replicas and three
+// TopologyVariable names the environment variable that selects the Redis topology of tests. The
+// value "cluster" is three masters with a replica each, "sentinel" a master, two replicas and three
 // Sentinels. `make test-cluster` sets it.
 const TopologyVariable = "TANDIAN_TEST_REDIS"
 

@@ -77,8 +77,8 @@ func (t *Truth) announced(key int, version int64) {
 	t.raise(key, version)
 }
 
-// staleness returns the age, at a time, of the first announcement of a version newer than got and
-// up to floor, or 0 if there was none. floor is the value before the read.
+// staleness returns the age of the oldest announcement of a version after got, up to floor, or 0 if
+// there is none. at is the time of the read, floor the value before it.
 func (t *Truth) staleness(key int, got, floor int64, at time.Time) (longest time.Duration) {
 	for v := max(got+1, floor-historySize+2*historyMargin); v <= floor; v++ {
 		if announcedAt := t.Announced[key][v%historySize].Load(); announcedAt != 0 {
