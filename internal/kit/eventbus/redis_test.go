@@ -496,7 +496,7 @@ func TestSecondRunFails(t *testing.T) {
 func TestUnsupportedClientFails(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	if err := NewRedis(ring, redisdb.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
+	if err := NewRedis(ring, redisdb.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "copy Redis client: unsupported type *redis.Ring") {
 		t.Error(err)
 	}
 }
