@@ -102,9 +102,9 @@ func neededClusterCommands() []string {
 // CheckACL checks whether the client's Redis user may run the server's commands on keys and
 // channels with the prefix and a colon. One error lists all missing permissions.
 //
-// It changes nothing: it queues the commands in a transaction and discards it; Redis checks
+// It changes nothing: it queues the commands in a transaction and discards it. Redis checks
 // permissions when it queues a command. CheckACL ignores other errors of these commands. It takes
-// one round trip, on a cluster one per master.
+// two round trips, on a cluster two per master.
 func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
@@ -121,7 +121,7 @@ func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) err
 func checkNodeACL(ctx context.Context, node *redis.Client, prefix string, needed []string) error {
 	conn := node.Conn() // MULTI and DISCARD need one connection
 	defer func() { _ = conn.Close() }()
-	// In its own round trip: without a transaction, Redis would run the next commands.
+	// MULTI has its own round trip: if it failed, Redis would run the next commands.
 	if err := conn.Process(ctx, redis.NewStatusCmd(ctx, "MULTI")); err != nil {
 		return fmt.Errorf("check permissions by MULTI: %w", err)
 	}

@@ -18,20 +18,20 @@ const (
 )
 
 // autoPipeline is a go-redis hook that sends the commands of many callers in one pipeline. While
-// fewer than maxPipelines are running, a command is sent at once by itself. Otherwise commands and
-// small pipelines wait for the next pipeline. So no caller waits for a timer, and the cost per
-// caller in packets, reads and writes falls with load.
+// fewer than maxPipelines are running, it sends a command at once. Otherwise commands and small
+// pipelines wait for the next pipeline. So no caller waits for a timer, and the cost per caller in
+// packets, reads and writes falls with load.
 //
-// A caller waits until its commands are answered: until then, the pipeline owns them. The client's
-// timeout limits the wait and the round trip, counted from the first caller of the pipeline. A
-// command whose context ends earlier is sent separately.
+// A caller waits for all of its replies, because the pipeline owns its commands until then. The
+// client's timeout limits the wait and the round trip together. It starts with the first caller of
+// the pipeline. A command whose context ends earlier is sent separately.
 //
 // [redis.Client.AutoPipeline] is no replacement. It ignores the contexts of queued commands and
-// does not merge the callers' pipelines. A single command costs it twice the CPU.
+// does not merge the callers' pipelines. It takes twice the CPU for a single command.
 type autoPipeline struct {
 	timeout  time.Duration
 	pipeline redis.ProcessPipelineHook // of the client
-	bound    bool                      // go-redis has built the client's hooks
+	bound    bool                      // go-redis has built the client's own chain
 	calls    *batch.Batcher[commands, struct{}]
 }
 
@@ -43,9 +43,8 @@ type commands struct {
 
 // bindAutoPipeline adds the hook to an unused client, after its other hooks.
 //
-// go-redis applies a client's hooks to each of its connections too, and then calls them again. A
-// command for one connection must stay on that connection. So the hook only acts in the client's
-// own chain, which AddHook builds.
+// go-redis also builds a hook chain for each connection. A command for one connection must stay on
+// it. So the hook acts only in the client's own chain, which AddHook builds.
 func bindAutoPipeline(client *redis.Client, timeout time.Duration) {
 	p := &autoPipeline{timeout: timeout}
 	p.calls = batch.New(p.run, batch.Config{
@@ -73,7 +72,7 @@ func (p *autoPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements [redis.Hook]. go-redis calls it first for pipelines and then for
-// MULTI. A MULTI is sent separately.
+// transactions, which are sent separately.
 func (p *autoPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	if p.bound || p.pipeline != nil {
 		return next
@@ -111,7 +110,7 @@ func (p *autoPipeline) mayWait(ctx context.Context) bool {
 	return ctx.Err() == nil && (!limited || time.Until(ends) >= p.timeout)
 }
 
-// sentSeparately reports whether a command may be slow.
+// sentSeparately reports whether a command may block, may be slow or concerns one connection.
 func sentSeparately(cmd redis.Cmder) bool {
 	switch cmd.Name() {
 	case "blpop", "brpop", "blmove", "brpoplpush", "blmpop", "bzpopmin", "bzpopmax", "bzmpop", "xread", "xreadgroup",

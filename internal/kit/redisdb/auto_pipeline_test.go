@@ -16,8 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A slowLine is a connection to an embedded Redis. It counts writes, and blocks them while it is
-// held.
+// A slowLine dials an embedded Redis. It counts writes, and blocks them while hold is locked.
 type slowLine struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	writes atomic.Int64
@@ -56,14 +55,14 @@ func openPipelined(t *testing.T, change func(*RedisConfig)) (redis.UniversalClie
 	return client, line
 }
 
-// crowd runs many callers at once: it holds the line until all of them wait.
-func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
+// runTogether runs many callers at once: it holds the line until all of them wait.
+func runTogether(t *testing.T, line *slowLine, callers int, call func(i int) error) {
 	t.Helper()
 	line.hold.Lock()
 	errs := make([]error, callers)
 	var all sync.WaitGroup
 	for i := range callers {
-		all.Go(func() { errs[i] = ask(i) })
+		all.Go(func() { errs[i] = call(i) })
 	}
 	time.Sleep(50 * time.Millisecond) // a late caller joins the next pipeline
 	line.hold.Unlock()
@@ -76,11 +75,11 @@ func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 func TestConcurrentCallersShareAPipeline(t *testing.T) {
 	client, line := openPipelined(t, nil)
 	const callers = 300
-	crowd(t, line, callers, func(int) error { return client.Incr(t.Context(), "n").Err() })
+	runTogether(t, line, callers, func(int) error { return client.Incr(t.Context(), "n").Err() })
 	if writes := line.writes.Load(); writes > callers/5 {
 		t.Errorf("got %[2]d writes of %[1]d concurrent callers", callers, writes)
 	}
-	crowd(t, line, callers, func(i int) error {
+	runTogether(t, line, callers, func(i int) error {
 		key, want := fmt.Sprint("k", i), fmt.Sprint("v", i)
 		if i%3 == 0 { // a pipeline, of which one command fails
 			pipe := client.Pipeline()
@@ -116,13 +115,13 @@ func TestCommandsOfAConnectionStayOnIt(t *testing.T) {
 			return conn.ClientSetName(ctx, "mine").Err()
 		}
 	})
-	crowd(t, line, 200, func(i int) error {
+	runTogether(t, line, 200, func(i int) error {
 		return client.Watch(t.Context(), func(tx *redis.Tx) error { // a separate connection
 			_, err := tx.Incr(t.Context(), "n").Result()
 			return err
 		}, "m")
 	})
-	crowd(t, line, 200, func(int) error { return client.Incr(t.Context(), "n").Err() })
+	runTogether(t, line, 200, func(int) error { return client.Incr(t.Context(), "n").Err() })
 	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != 400 {
 		t.Errorf("got n = %d, %v", n, err)
 	}
@@ -149,7 +148,7 @@ func TestCommandsOfAConnectionStayOnIt(t *testing.T) {
 
 func TestTransactionsAreSentSeparately(t *testing.T) {
 	client, line := openPipelined(t, nil)
-	crowd(t, line, 100, func(i int) error {
+	runTogether(t, line, 100, func(i int) error {
 		if i%2 == 0 {
 			return client.Incr(t.Context(), "n").Err()
 		}
@@ -226,7 +225,7 @@ func TestShortDeadlinesDoNotWaitForPipelines(t *testing.T) {
 	<-alone
 }
 
-// No caller waits longer than two timeouts of the client, whether its commands were sent or queued.
+// One timeout limits commands that were sent, and commands in the queue.
 func TestSilentRedisDelaysCallersByOneTimeout(t *testing.T) {
 	const timeout = time.Second
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,13 +9,13 @@ import (
 )
 
 // Await waits until Redis answers or ctx ends, and calls report with each error. The name appears
-// in error texts. It returns at once if waiting cannot help.
+// in error texts. If waiting cannot help, it returns at once, with advice in the error text.
 func Await(ctx context.Context, name string, client redis.UniversalClient, report func(error)) error {
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
 	return connect.Await(ctx, name, ping, remedy, report)
 }
 
-// remedy reports whether retrying cannot fix an error of connecting to Redis.
+// remedy returns advice for an error that retrying cannot fix. ok is false for other errors.
 func remedy(err error) (advice string, ok bool) {
 	for _, word := range []string{"WRONGPASS", "NOAUTH"} {
 		if redis.HasErrorPrefix(err, word) {
@@ -28,7 +28,7 @@ func remedy(err error) (advice string, ok bool) {
 		}
 	}
 	if redis.HasErrorPrefix(err, "NOPERM") {
-		return "; grant the user what deploy/redis/users.acl has", true
+		return "; grant the user the rules of deploy/redis/users.acl", true
 	}
 	if redis.HasErrorPrefix(err, "ERR DB index is out of range") || redis.HasErrorPrefix(err, "ERR invalid DB index") {
 		return "; correct the database number at the end of its URL", true

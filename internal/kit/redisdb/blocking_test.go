@@ -39,7 +39,7 @@ func TestBlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 	}
 }
 
-// Its connections do not detect a failover.
+// A connection does not detect a failover, so its lifetime is short.
 func TestBlockingClientReconnectsThroughSentinel(t *testing.T) {
 	for url, want := range map[string]time.Duration{
 		"redis+sentinel://host?master_name=m": masterConnLifetime,
@@ -65,8 +65,8 @@ func TestBlockingClientReconnectsThroughSentinel(t *testing.T) {
 	}
 }
 
-// go-redis writes to the settings of a client with maintenance notifications when it connects:
-// copying them fails under the race detector.
+// A client with maintenance notifications writes to its options when it connects. The race detector
+// reports a copy of these.
 func TestNewBlockingClientIsSafeDuringConnect(t *testing.T) {
 	o, err := redis.ParseURL(testkit.Redis(t))
 	if err != nil {

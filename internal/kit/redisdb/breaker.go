@@ -11,20 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrBreakerOpen is returned without sending the command while the breaker of its Redis node is
-// open. The text of a wrapping error names the node and the cause.
+// ErrBreakerOpen is returned, and the command is not sent, while the breaker of its node is open or
+// its [WriteGate] is closed. The wrapping error has the node or the role, and the cause.
 var ErrBreakerOpen error = breakerOpenError{}
 
 type breakerOpenError struct{}
 
 func (breakerOpenError) Error() string { return "Redis circuit breaker is open" }
 
-// Unsent reports true: Redis never received the command. Other packages check it without importing
+// Unsent reports that Redis never received the command. Other packages check it without importing
 // this one.
 func (breakerOpenError) Unsent() bool { return true }
 
-// NotSent reports whether err has a method Unsent that returns true: Redis never received the
-// command. This holds for [ErrBreakerOpen], and may hold for errors of OnConnect.
+// NotSent reports whether Redis never received the command: err has a method Unsent() bool that
+// returns true. This holds for [ErrBreakerOpen], and may hold for errors of OnConnect.
 func NotSent(err error) bool {
 	e, ok := errors.AsType[interface {
 		error
@@ -42,15 +42,13 @@ const (
 // A breaker protects callers from the timeouts of a Redis node that does not answer. It is the
 // circuit breaker of M. Nygard's "Release It!", one per node.
 //
-// Callers report failures, and the breaker probes the node. After three consecutive commands
-// without a reply, it sends a PING on its own connection. It opens if the PING gets no reply, and
-// closes at the next PING that does. So no live request is the trial that closes it (the half-open
-// state of the book). Failures that are not Redis's fault do not open it: a caller's short
-// deadline, which looks like a timeout, or stale connections.
+// After three consecutive commands without a reply, it sends a PING on its own connection. It opens
+// if the PING gets no reply, and closes at the next PING that does. So it needs no live request as
+// a trial (the half-open state of the book). Failures that are not Redis's fault do not open it: a
+// caller's short deadline, which looks like a timeout, or stale connections.
 //
-// It is a hook of the node's client, not its Options.Limiter: FailoverOptions has none, and the
-// pipelines of a cluster treat a Limiter's error as a lost connection and retry three times with
-// pauses.
+// It is a hook of the node's client. Options.Limiter would not do: FailoverOptions has none. A
+// cluster's pipelines treat a Limiter's error as a lost connection, and retry three times with pauses.
 //
 // All methods are safe for concurrent use.
 type breaker struct {
@@ -72,8 +70,8 @@ func newBreaker(client *redis.Client, role string, m *RedisMetrics, log *slog.Lo
 	o := *client.Options()
 	o.MaxRetries, o.PipelinePoolSize, o.MinIdleConns = noRetry, -1, 0
 	o.OnConnect = nil // a probe checks whether the server answers, not whether it may be used
-	// A probe uses one connection. But after PoolSize failed dials, go-redis would continue dialing
-	// in the background, for a second after Close.
+	// A probe uses one connection. But after PoolSize failed dials, go-redis would dial in the
+	// background, until a second after Close.
 	o.PoolSize = 2
 	o.DisableIdentity = true
 	return &breaker{name: o.Addr, role: role, m: m, log: log, options: o, client: client.WithTimeout(readTimeout)}
@@ -155,11 +153,11 @@ func outcomeOf(err error) outcome {
 	return failed
 }
 
-// watch probes the node and keeps the breaker open until it answers.
+// watch probes the node, and opens the breaker until it answers.
 //
-// It runs only in that case. No caller waits for its end, because go-redis does not report that a
-// client was closed, and a cluster also closes clients of removed nodes. watch polls for that and
-// ends at most half a second later.
+// No caller waits for its end: go-redis does not report that a client was closed, and a cluster also
+// closes clients of removed nodes. watch polls for that. It ends within
+// probePause + probeTimeout after the close.
 func (b *breaker) watch() {
 	defer b.watched.Store(false)
 	defer b.failures.Store(0) // first: the next probe needs new failures
@@ -172,7 +170,7 @@ func (b *breaker) watch() {
 		return
 	}
 	since := b.open(err)
-	defer b.shut()
+	defer b.close()
 	for {
 		time.Sleep(probePause)
 		if b.clientClosed() {
@@ -194,7 +192,7 @@ func (b *breaker) open(err error) (since time.Time) {
 	return time.Now()
 }
 
-func (b *breaker) shut() {
+func (b *breaker) close() {
 	b.refusal.Store(nil)
 	b.m.open.WithLabelValues(b.role).Dec()
 }
@@ -214,8 +212,8 @@ func (b *breaker) probe() error {
 	return err
 }
 
-// clientClosed reports whether the protected client was closed. A pool checks that before the
-// context, so the PING is not sent.
+// clientClosed reports whether the node's client was closed. A pool checks this before it checks the
+// context, which has ended, so no PING is sent.
 func (b *breaker) clientClosed() bool {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

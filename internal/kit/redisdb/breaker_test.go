@@ -28,7 +28,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A line leads to a Redis in this process and can be cut.
+// A line is a connection to an embedded Redis that can fail.
 type line struct {
 	server *embedredis.Server
 
@@ -138,7 +138,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 		fails lineState
 		pause time.Duration // between two callers; 0: sequential
 		within,
-		returns time.Duration // at most, until it closes
+		returns time.Duration // maximum time until it opens, and until it closes
 	}{
 		{"silent under 200 requests a second", silent, 5 * time.Millisecond, readTimeout + 3*5*time.Millisecond + readTimeout, probePause + readTimeout},
 		{"silent under one caller", silent, 0, 3*readTimeout + readTimeout + 4*time.Millisecond, probePause + readTimeout},
@@ -151,9 +151,9 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, reg, logs := &line{server: embedded(t)}, prometheus.NewRegistry(), &logBuffer{}
 				client := openRedis(t, reg, RedisConfig{
-					URL: "redis://host", Role: "state", Dial: l.dial, Log: logs.logger(), PoolSize: 200, // see settle
+					URL: "redis://host", Role: "state", Dial: l.dial, Log: logs.logger(), PoolSize: 200, // see closeAndWait
 				})
-				defer settle(t, client)
+				defer closeAndWait(t, client)
 				state := func() float64 {
 					return testkit.MetricSum(t, reg, "tandian_redis_breaker_open", map[string]string{"role": "state"})
 				}
@@ -196,8 +196,8 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				dials, after := l.turn(tt.fails)
-				if n, most := dials-probed, int(10*time.Second/probePause)+1; n < most/3 || n > most {
-					t.Errorf("got %d probes in ten seconds, want at most %d", n, most)
+				if n, maxProbes := dials-probed, int(10*time.Second/probePause)+1; n < maxProbes/3 || n > maxProbes {
+					t.Errorf("got %d probes in ten seconds, want at most %d", n, maxProbes)
 				}
 				if after != sent {
 					t.Errorf("got %d live commands while open", after-sent)
@@ -230,7 +230,7 @@ func TestBreakerEndsWithItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, reg := &line{server: embedded(t)}, prometheus.NewRegistry()
 		client := openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
-		defer settle(t, client)
+		defer closeAndWait(t, client)
 		l.turn(silent)
 		for range 4 {
 			if client.Ping(t.Context()).Err() == nil {
@@ -263,7 +263,7 @@ func TestAwaitRedisDetectsALateStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{server: embedded(t), state: refusing}
 		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
-		defer settle(t, client)
+		defer closeAndWait(t, client)
 		time.AfterFunc(10*time.Second, func() { l.turn(up) })
 		begin, refused := time.Now(), 0
 		if err := Await(t.Context(), "Redis", client, func(err error) {
@@ -303,7 +303,7 @@ func TestBreakerFollowsSentinelMaster(t *testing.T) {
 				return ours, nil
 			},
 		})
-		defer settle(t, client)
+		defer closeAndWait(t, client)
 		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +402,7 @@ func TestBreakerProbesAfterThreeFailures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer settle(t, client)
+				defer closeAndWait(t, client)
 				b := newBreaker(client.(*redis.Client), "cache", NewRedisMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 				for _, end := range tt.ends {
 					b.report(map[rune]error{'F': io.EOF, 'A': redis.Nil, 'U': context.Canceled}[end])
@@ -419,13 +419,13 @@ func TestBreakerProbesAfterThreeFailures(t *testing.T) {
 	}
 }
 
-// settle closes client and waits until the goroutines of the library and of a
-// breaker have ended. It is for synctest bubbles, whose time ends with the test.
+// closeAndWait closes client and waits until the goroutines of go-redis and of the breaker have
+// ended. It is for synctest bubbles.
 //
-// No call in a bubble may wait for a connection of the pool. The library reuses
-// the timers of such waits in all clients of the process. A timer from outside
-// the bubble never fires in it, and one from another bubble is a fatal error.
-func settle(t *testing.T, client redis.UniversalClient) {
+// No call in a bubble may wait for a connection of the pool. go-redis reuses the timers of such
+// waits in all clients of the process. A timer from outside the bubble never fires in it, and one
+// from another bubble is a fatal error.
+func closeAndWait(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	if n := client.PoolStats().WaitCount; n != 0 {
 		t.Errorf("got %d waits for a connection, want 0 in a bubble", n)
@@ -474,7 +474,7 @@ func TestClientErrorsOpenNoBreaker(t *testing.T) {
 				return errors.Join(tx.Get(ctx, "none").Err(), c.Get(ctx, "text").Err())
 			})
 		}},
-		{name: "a caller without time", want: context.DeadlineExceeded, suspected: true, do: func(_ context.Context, c *redis.Client) error {
+		{name: "an expired deadline", want: context.DeadlineExceeded, suspected: true, do: func(_ context.Context, c *redis.Client) error {
 			return c.Get(late, "text").Err()
 		}},
 	}
@@ -513,8 +513,7 @@ func TestClientErrorsOpenNoBreaker(t *testing.T) {
 	}
 }
 
-// pause stops the process of a Redis, like an overloaded machine, until resume is called or the
-// test ends.
+// pause stops the process of a Redis until resume is called or the test ends.
 func pause(t *testing.T, client *redis.Client) (resume func()) {
 	t.Helper()
 	info, err := client.Info(t.Context(), "server").Result()
@@ -534,7 +533,7 @@ func pause(t *testing.T, client *redis.Client) (resume func()) {
 	return resume
 }
 
-// These run on real servers; the synctest tests above check exact times.
+// This test runs on a real server; the synctest tests above check exact times.
 func TestBreakerOnRealRedis(t *testing.T) {
 	tests := []struct {
 		name string
@@ -711,7 +710,7 @@ func TestRetriesRepeatLostCommands(t *testing.T) {
 			URL: "redis://host", Role: "sale", Retries: retries,
 			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := server.Dial(ctx, network, addr)
-				return losing{conn, &lost}, err
+				return losingConn{conn, &lost}, err
 			},
 		})
 		if err := client.Set(t.Context(), "n", 0, 0).Err(); err != nil {
@@ -725,13 +724,13 @@ func TestRetriesRepeatLostCommands(t *testing.T) {
 	}
 }
 
-// A losing is a connection that closes instead of the next reply.
-type losing struct {
+// A losingConn closes instead of reading the next reply.
+type losingConn struct {
 	net.Conn
 	next *atomic.Bool
 }
 
-func (c losing) Read(p []byte) (int, error) {
+func (c losingConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == nil && c.next.CompareAndSwap(true, false) {
 		return 0, io.EOF

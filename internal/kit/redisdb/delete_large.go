@@ -11,17 +11,18 @@ import (
 // sweepStep is the number of members deleted per command: about 50 µs of the server's thread.
 const sweepStep = 100
 
-// DeleteLarge deletes a key of any size. It deletes a hash, set, sorted set or list of more than a
-// hundred members in steps of a hundred, so that other clients wait only for one step. It deletes
-// smaller keys, other types and the rest by UNLINK.
+// DeleteLarge deletes a key of any size. It removes the members of a large hash, set, sorted set or
+// list in steps of a hundred. So other clients wait only for one step. It deletes keys of up to a
+// hundred members, and other types, by UNLINK.
 //
-// For other clients, the key disappears at once, as after DEL: it is first renamed to its name and
-// ":sweep" in the same slot. Later writes to the name create a new key, which stays. Several calls
-// for one key may run in parallel. A call that ends early, by ctx or an error, leaves the renamed
-// key with its TTL; the next DeleteLarge of the same key removes it. A missing key is no error.
+// For other clients, the key disappears at once, as after DEL: DeleteLarge first renames it, within
+// its slot, to its name and ":sweep". Later writes to the name create a new key, which stays.
+// Several calls for one key may run in parallel. A missing key is no error.
 //
-// ctx limits the whole call; the client's timeout limits each step. On a cluster, it returns an
-// error for a key with braces that are no hash tag: that key cannot be renamed within its slot.
+// A call that ends early, by ctx or an error, leaves the renamed key with its TTL. The next
+// DeleteLarge of the same key removes it. ctx limits the whole call; the client's timeout limits
+// each step. On a cluster, DeleteLarge returns an error for a key whose braces are no hash tag,
+// because it cannot be renamed within its slot.
 func DeleteLarge(ctx context.Context, rdb redis.Cmdable, key string) error {
 	rest := restOf(key)
 	if err := drain(ctx, rdb, rest); err != nil {
@@ -34,8 +35,7 @@ func DeleteLarge(ctx context.Context, rdb redis.Cmdable, key string) error {
 	if !sweepable(keys[0]) {
 		return unlink(ctx, rdb, key)
 	}
-	// RENAMENX fails if a concurrent call has just moved the key there. Then both drain it
-	// together.
+	// RENAMENX changes nothing if a concurrent call has just moved the key there. Then both drain it.
 	if err := rdb.RenameNX(ctx, key, rest).Err(); err != nil && !redis.HasErrorPrefix(err, "no such key") {
 		return fmt.Errorf("rename key before deletion: %w", err)
 	}
@@ -106,8 +106,8 @@ func inSteps(members int64, remove func() error) error {
 	return nil
 }
 
-// scanAndRemove scans a collection and removes the members found. every is the number of scan items per
-// member; the first of them is the name. A scan may return more items than requested.
+// scanAndRemove scans a collection and removes the members found. every is the number of scan items
+// per member; the first is the name. A scan may return more items than requested.
 func scanAndRemove(every int, scan func(cursor uint64) *redis.ScanCmd, remove func(members []string) error) error {
 	for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
 		var items, names []string

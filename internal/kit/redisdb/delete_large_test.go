@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A watchdog checks each command before it is sent, and may reject it.
-type watchdog func(cmd redis.Cmder) error
+// An interceptor is called before each command, and may reject it.
+type interceptor func(cmd redis.Cmder) error
 
-func (w watchdog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (w interceptor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if err := w(cmd); err != nil {
 			cmd.SetErr(err)
@@ -26,11 +26,11 @@ func (w watchdog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (watchdog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (interceptor) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (watchdog) DialHook(next redis.DialHook) redis.DialHook {
+func (interceptor) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
@@ -47,7 +47,7 @@ func TestDeleteLargeUsesSmallSteps(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		var mu sync.Mutex
 		sent := map[string]int{}
-		rdb.AddHook(watchdog(func(cmd redis.Cmder) error {
+		rdb.AddHook(interceptor(func(cmd redis.Cmder) error {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[cmd.Name()]++
@@ -60,7 +60,7 @@ func TestDeleteLargeUsesSmallSteps(t *testing.T) {
 			return nil
 		}))
 		for _, n := range []int{1, 100, 101, 250, 3000} {
-			plant(t, rdb, "td:", n)
+			seedKeys(t, rdb, "td:", n)
 			for _, kind := range types() {
 				if err := DeleteLarge(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
 					t.Fatalf("a %s of %d members: %v", kind, n, err)
@@ -90,10 +90,10 @@ func TestDeleteLargeIgnoresMissingKeys(t *testing.T) {
 func TestDeleteLargeFinishesAnInterruptedDeletion(t *testing.T) {
 	broken := errors.New("cut short")
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 3000)
+		seedKeys(t, rdb, "td:", 3000)
 		var mu sync.Mutex
-		left := 0 // steps until the line is cut
-		rdb.AddHook(watchdog(func(cmd redis.Cmder) error {
+		left := 0 // steps until the connection fails
+		rdb.AddHook(interceptor(func(cmd redis.Cmder) error {
 			mu.Lock()
 			defer mu.Unlock()
 			switch cmd.Name() {
@@ -138,9 +138,9 @@ func sorted(names []string) []string {
 
 func TestDeleteLargeKeepsConcurrentWrites(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 2000)
+		seedKeys(t, rdb, "td:", 2000)
 		var once sync.Once
-		rdb.AddHook(watchdog(func(cmd redis.Cmder) error {
+		rdb.AddHook(interceptor(func(cmd redis.Cmder) error {
 			if cmd.Name() == "hdel" { // the deletion is running
 				once.Do(func() {
 					if err := rdb.HSet(t.Context(), "td:hash:{1}", "new", "1", "m0001", "2").Err(); err != nil {
@@ -165,7 +165,7 @@ func TestDeleteLargeKeepsConcurrentWrites(t *testing.T) {
 
 func TestDeleteLargeIsSafeForConcurrentUse(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 2000)
+		seedKeys(t, rdb, "td:", 2000)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
@@ -197,10 +197,10 @@ func TestDeleteLargeIsSafeForConcurrentUse(t *testing.T) {
 
 func TestDeleteLargeEndsWithItsContext(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 2000)
+		seedKeys(t, rdb, "td:", 2000)
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
-		rdb.AddHook(watchdog(func(cmd redis.Cmder) error {
+		rdb.AddHook(interceptor(func(cmd redis.Cmder) error {
 			if cmd.Name() == "zremrangebyrank" {
 				if steps++; steps == 3 {
 					cancel()

@@ -19,7 +19,7 @@ import (
 const (
 	scanStep    = 100      // keys per SCAN and per measuring pipeline
 	peekBytes   = 64 << 10 // of a string that Peek reads
-	maxPatterns = 10_000   // maximum number of patterns, in case of irregular names
+	maxPatterns = 10_000   // limits the memory for irregular names
 )
 
 // NoTTL is the TTL of a key that does not expire, as in go-redis.
@@ -34,18 +34,18 @@ type Key struct {
 	TTL     time.Duration // remaining time to live, or NoTTL
 }
 
-// A KeyScan iterates over all keys of a Redis.
+// A KeyScan configures an iteration over the keys of a Redis.
 type KeyScan struct {
 	Prefix string         // measures only keys with this prefix
-	Rate   int            // keys per second, with any prefix; 0 is no limit
+	Rate   int            // keys per second, including other prefixes; 0 is no limit
 	Seen   func(keys int) // receives the number of scanned keys after each step; may be nil
 }
 
-// All scans the keys, on a cluster node by node, and measures a hundred of them in two round trips.
-// So no command takes long. It returns each key that exists during the whole scan. It may omit a
-// key that is created, deleted or changes its type meanwhile. It may return a key twice while Redis
-// resizes its table or a cluster moves slots. If an error occurs, also the end of ctx, All yields
-// it last, with a zero Key.
+// All scans the keys, on a cluster node by node. It measures them in steps of a hundred, with two
+// round trips each, so no command takes long. It yields each key that exists during the whole scan.
+// It may omit a key that is created, deleted or changes its type meanwhile. It may yield a key twice
+// while Redis resizes its table or a cluster moves slots. It yields an error, such as the end of
+// ctx, last and with a zero Key.
 func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, error] {
 	return func(yield func(Key, error) bool) {
 		nodes, err := masters(ctx, rdb)
@@ -133,7 +133,7 @@ func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key
 		bytes *redis.IntCmd
 	}
 	replies := make([]reply, len(names))
-	// Pipelined returns the first error only: each command has its own.
+	// Pipelined returns only the first error.
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
 			replies[i] = reply{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
@@ -161,7 +161,7 @@ func unanswered(c redis.Cmder) error {
 	return c.Err()
 }
 
-// count sets the number of members of the keys.
+// count sets the number of members of the keys. It omits keys that have changed their type.
 func count(ctx context.Context, rdb redis.Cmdable, keys []Key) ([]Key, error) {
 	sizes := make([]*redis.IntCmd, len(keys))
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -205,7 +205,7 @@ func cardinality(ctx context.Context, rdb redis.Cmdable, k Key) *redis.IntCmd {
 	return nil
 }
 
-// KeyCount returns the number of keys of a Redis, the sum of all nodes.
+// KeyCount returns the number of keys of a Redis, on a cluster of all masters.
 func KeyCount(ctx context.Context, rdb redis.Cmdable) (int64, error) {
 	n, err := rdb.DBSize(ctx).Result()
 	if err != nil {
@@ -218,8 +218,8 @@ func KeyCount(ctx context.Context, rdb redis.Cmdable) (int64, error) {
 // and its fields. List items and strings have no name, set members no value.
 type Member struct{ Name, Value string }
 
-// Peek reads the first n members of a key, or about n where the type has no order. It reads at most
-// 64 KiB of a string. It returns nothing for a type of a module.
+// Peek reads the first n members of a key, or any n of a hash or set. It reads at most 64 KiB of a
+// string. It returns nothing for a type of a module.
 func Peek(ctx context.Context, rdb redis.Cmdable, k Key, n int) ([]Member, error) {
 	members, err := peek(ctx, rdb, k, int64(n))
 	if err != nil {
@@ -291,8 +291,8 @@ type KeyPattern struct {
 	Example    string // largest key
 }
 
-// KeyPatterns sums up keys by pattern and type. The zero value is ready. It is not safe for
-// concurrent use.
+// KeyPatterns sums up keys by pattern and type. Beyond 10,000 patterns, it sums up new ones as
+// "(others)". The zero value is ready. It is not safe for concurrent use.
 type KeyPatterns struct {
 	all map[[2]string]*KeyPattern
 }
@@ -339,9 +339,9 @@ var (
 	plainWord = regexp.MustCompile(`^[A-Za-z][a-z_-]{0,23}$`) // longer words are hashes
 )
 
-// PatternOf returns a key with placeholders for the parts that vary between keys of one kind: text
-// in braces, and parts between colons that are no words, such as numbers, days, hashes and cells.
-// The first part, the prefix, stays. td:cache:shop:{42}:l becomes td:cache:shop:{*}:l.
+// PatternOf returns a key with placeholders for the parts that vary between keys of one kind. These
+// are texts in braces, and parts between colons that are no words: numbers, days, hashes, cells. The
+// first part, the prefix, stays. td:cache:shop:{42}:l becomes td:cache:shop:{*}:l.
 func PatternOf(key string) string {
 	parts := strings.Split(hashTag.ReplaceAllString(key, "{*}"), ":")
 	for i, part := range parts {

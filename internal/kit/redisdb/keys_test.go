@@ -30,14 +30,14 @@ func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient))
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)
-			cfg.Role, cfg.Timeout = "state", 10*time.Second // other tests may use the machine
+			cfg.Role, cfg.Timeout = "state", 10*time.Second // other tests may load the machine
 			test(t, openRedis(t, prometheus.NewRegistry(), cfg))
 		})
 	}
 }
 
-// plant creates a key of each type with n members.
-func plant(t *testing.T, rdb redis.UniversalClient, prefix string, n int) {
+// seedKeys creates a key of each type with n members.
+func seedKeys(t *testing.T, rdb redis.UniversalClient, prefix string, n int) {
 	t.Helper()
 	_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		p.Set(t.Context(), prefix+"string:{1}", strings.Repeat("x", n), time.Hour)
@@ -60,8 +60,8 @@ func types() []string { return []string{"hash", "list", "set", "stream", "string
 
 func TestKeyScanMeasuresEveryKeyOnce(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 7)
-		plant(t, rdb, "other:", 7)
+		seedKeys(t, rdb, "td:", 7)
+		seedKeys(t, rdb, "other:", 7)
 		_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 			for i := range 450 { // several steps
 				p.Set(t.Context(), fmt.Sprintf("td:many:{%d}", i), "12345", 0)
@@ -209,7 +209,7 @@ func letters(n int) (s string) {
 
 func TestPeekReadsTheFirstMembers(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		plant(t, rdb, "td:", 900) // more than Redis stores in a compact encoding
+		seedKeys(t, rdb, "td:", 900) // more than Redis stores in a compact encoding
 		for _, kind := range types() {
 			keys, err := MeasureKeys(t.Context(), rdb, "td:"+kind+":{1}", "td:missing:{1}")
 			if err != nil || len(keys) != 1 {

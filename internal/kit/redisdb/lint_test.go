@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The linter knows commands by the methods of go-redis. `make lint` tests the program itself; this
-// test checks the list.
+// The linter forbids methods of go-redis by patterns. This test checks the patterns; `make lint`
+// applies them to the program.
 func TestTheLinterForbidsDangerousCommands(t *testing.T) {
 	text, err := os.ReadFile("../../../.golangci.yml")
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package redisdb opens Redis clients: a single server, Sentinel, a cluster, or the
-// embedded server.
+// Package redisdb opens clients of a single Redis, Sentinel, a cluster or the embedded server.
 //
-// It sets deadlines and pools, counts and times every round trip, opens a circuit
-// breaker for each node that does not answer, and measures and deletes keys in bulk.
+// It sets deadlines and pools, and counts and times every round trip. A circuit breaker protects
+// callers from a node that does not answer. The package also measures and deletes keys in bulk.
 package redisdb
 
 import (
@@ -30,13 +29,13 @@ type RedisConfig struct {
 	//	redis+sentinel://host:26379/?master_name=M&addr=host2:26379 (the login of the Sentinels; that of the servers is ?username=&password=)
 	//	redis+cluster://host:6379?addr=host2:6379
 	URL         string
-	Role        string        // "state", "cache" or "sale": a label of the metrics
+	Role        string        // label of the metrics, for example "state"
 	PoolSize    int           // maximum number of connections per node; default 32
 	MinIdle     int           // minimum number of idle connections; default 0
 	PoolTimeout time.Duration // maximum wait for a free connection; default 250 ms
-	Timeout     time.Duration // maximum wait for a reply; default 200 ms. Operators' tools set more
+	Timeout     time.Duration // maximum wait for a reply; default 200 ms
 	// Retries is the number of retries of a command whose reply was lost. Set it only if all
-	// commands of the client may be repeated. A cluster client retries by itself.
+	// commands of the client may be repeated. go-redis retries on a cluster in any case.
 	Retries int
 	// OnConnect may reject a new connection. If its error has a method Unsent() bool that returns
 	// true, the rejection is no failure of Redis and opens no breaker.
@@ -65,9 +64,8 @@ const (
 // OpenRedis creates a client. It does not connect.
 //
 // If a node replies to none of three consecutive commands and a PING, its commands fail at once
-// with [ErrBreakerOpen]. A probe every 150 ms closes the breaker when the node answers a PING. A
-// pool whose connections were all refused may take up to a second longer, in which commands also
-// fail at once.
+// with [ErrBreakerOpen]. Probes with pauses of 150 ms close the breaker when the node answers. If
+// all connections of a pool were refused, its commands fail at once for up to a second longer.
 func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) {
 	client, err := newClient(cfg)
 	if err != nil {
@@ -104,9 +102,8 @@ func addGate(client redis.UniversalClient, g *WriteGate) {
 	}
 }
 
-// SilenceRedisLog stops go-redis from writing to stderr. Each of its failures is also an error that
-// the server returns, logs with its request and counts. It changes the library for the whole
-// process: only main calls it, before anything else.
+// SilenceRedisLog stops go-redis from writing to stderr: the server counts and logs the same
+// failures. It changes the library for the whole process, so only main calls it, at the start.
 func SilenceRedisLog() { redis.SetLogger(discardLogger{}) }
 
 type discardLogger struct{}
@@ -148,9 +145,9 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	return redis.NewClient(o.Simple()), nil
 }
 
-// exceptSentinels calls onConnect only for data servers. go-redis also calls it for connections to
-// Sentinels, and treats a rejected Sentinel as unavailable. The reply to HELLO, which every user
-// may send, has the server's mode.
+// exceptSentinels returns an OnConnect that calls onConnect only for data servers. go-redis also
+// calls OnConnect for Sentinels, and treats a rejected one as unavailable. The reply to HELLO, which
+// every user may send, has the server's mode.
 func exceptSentinels(onConnect func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	if onConnect == nil {
 		return nil

@@ -125,16 +125,16 @@ func refuse(context.Context, string, string) (net.Conn, error) { return nil, err
 // The clock of synctest makes these times exact, however busy the machine is.
 func TestUnansweredCommandsEndAtTheirTimeLimit(t *testing.T) {
 	tests := []struct {
-		name string
-		dial func(context.Context, string, string) (net.Conn, error) // nil: hangs
-		give time.Duration                                           // deadline of the call, or 0
-		want time.Duration
+		name    string
+		dial    func(context.Context, string, string) (net.Conn, error) // nil: hangs
+		timeout time.Duration                                           // deadline of the call, or 0
+		want    time.Duration
 	}{
 		{name: "hang", want: readTimeout},
-		{name: "hang with a short deadline", give: 50 * time.Millisecond, want: 50 * time.Millisecond},
-		{name: "hang with a long deadline", give: time.Minute, want: readTimeout},
+		{name: "hang with a short deadline", timeout: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "hang with a long deadline", timeout: time.Minute, want: readTimeout},
 		{name: "unreachable", dial: unreachable, want: dialTimeout},
-		{name: "unreachable with a short deadline", dial: unreachable, give: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "unreachable with a short deadline", dial: unreachable, timeout: 50 * time.Millisecond, want: 50 * time.Millisecond},
 		{name: "refuse", dial: refuse, want: 0},
 	}
 	for _, tt := range tests {
@@ -145,13 +145,13 @@ func TestUnansweredCommandsEndAtTheirTimeLimit(t *testing.T) {
 					dial = hangs(t)
 				}
 				client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: dial})
-				defer time.Sleep(time.Minute) // the pool's own dials end meanwhile, by their limits
+				defer time.Sleep(time.Minute) // the pool's own dials end meanwhile
 				defer func() { _ = client.Close() }()
 				for _, call := range []string{"cold", "again"} {
 					ctx := t.Context()
-					if tt.give > 0 {
+					if tt.timeout > 0 {
 						var cancel context.CancelFunc
-						ctx, cancel = context.WithTimeout(ctx, tt.give)
+						ctx, cancel = context.WithTimeout(ctx, tt.timeout)
 						defer cancel()
 					}
 					begin := time.Now()
@@ -168,19 +168,19 @@ func TestUnansweredCommandsEndAtTheirTimeLimit(t *testing.T) {
 func TestSilentConnectionsEndAtTheReadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded(t)
-		var fallen bool
+		var lossy bool
 		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{
 			URL: "redis://host", Role: "state",
 			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := server.Dial(ctx, network, addr)
-				return deaf{conn, &fallen}, err
+				return lossyConn{conn, &lossy}, err
 			},
 		})
 		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		fallen = true
+		lossy = true
 		begin := time.Now()
 		err := client.Get(t.Context(), "k").Err()
 		if took := time.Since(begin); err == nil || took != readTimeout {
@@ -189,26 +189,25 @@ func TestSilentConnectionsEndAtTheReadTimeout(t *testing.T) {
 	})
 }
 
-// A deaf is a connection that loses requests from some time on.
-type deaf struct {
+// A lossyConn loses requests while lossy is true.
+type lossyConn struct {
 	net.Conn
-	fallen *bool
+	lossy *bool
 }
 
-func (c deaf) Write(p []byte) (int, error) {
-	if *c.fallen {
+func (c lossyConn) Write(p []byte) (int, error) {
+	if *c.lossy {
 		return len(p), nil
 	}
 	return c.Conn.Write(p)
 }
 
-// The same over the network. The best of several calls counts, because other processes may delay
-// this one.
+// This test uses the network. The fastest call counts, because other processes may delay this one.
 func TestNetworkErrorsAreFast(t *testing.T) {
 	tests := []struct {
-		name string
-		hung bool
-		most time.Duration
+		name  string
+		hung  bool
+		limit time.Duration
 	}{
 		{"hang", true, 250 * time.Millisecond},
 		{"refuse", false, 100 * time.Millisecond},
@@ -233,8 +232,8 @@ func TestNetworkErrorsAreFast(t *testing.T) {
 				}
 				best = min(best, time.Since(begin))
 			}
-			if best > tt.most {
-				t.Errorf("fastest of 5 calls: got %v, want at most %v", best, tt.most)
+			if best > tt.limit {
+				t.Errorf("fastest of 5 calls: got %v, want at most %v", best, tt.limit)
 			}
 		})
 	}
@@ -304,13 +303,13 @@ func TestRedisMetricsCountByRole(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "a refusal is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "an error reply is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			if c.Incr(ctx, "text").Err() == nil {
 				return errors.New("INCR took a text")
 			}
 			return nil
 		}},
-		{name: "a refusal in a pipeline is no failure", want: counts{Commands: 2, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "an error reply in a pipeline is no failure", want: counts{Commands: 2, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 				p.Incr(ctx, "text")
 				p.Incr(ctx, "n")
@@ -369,8 +368,7 @@ func TestRedisMetricsCountByRole(t *testing.T) {
 					Errors:     testkit.MetricSum(t, reg, "tandian_redis_errors_total", map[string]string{"role": role}),
 				}
 			}
-			// The first command opens the connection, which takes round trips too; so does the
-			// first pipeline, in a pool of its own.
+			// Opening the connection takes round trips too.
 			if err := clients[1].Set(t.Context(), "text", "x", 0).Err(); (err != nil) != tt.dead {
 				t.Fatal(err)
 			}
@@ -411,7 +409,7 @@ func TestRedisMetricsStartAtZero(t *testing.T) {
 	}
 }
 
-// This test is outside synctest, as settle explains.
+// This test is outside synctest: see closeAndWait.
 func TestPoolTimeoutLimitsWaits(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	const limit = 5 * time.Millisecond

@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The check of a connection is for data servers. A check that only a master passes must not make
-// Sentinels look unavailable, since the client would then never find the master.
+// OnConnect may accept only masters. If it rejected Sentinels too, the client would never find the
+// master.
 func TestOnConnectSkipsSentinels(t *testing.T) {
 	t.Setenv(testkit.TopologyVariable, "sentinel")
 	url, _ := testkit.RedisTopology(t)

@@ -16,8 +16,8 @@ import (
 // commandSpan starts the span of a round trip (OpenTelemetry's "Semantic conventions for Redis").
 // It records the names of commands and the digests of scripts, but no keys and no arguments.
 //
-// It is not redisotel, which records the text of every error and starts traces for work outside
-// requests.
+// redisotel is no replacement: it records the text of every error and starts traces for work
+// outside requests.
 func commandSpan(ctx context.Context, role string, pipeline bool, cmds ...redis.Cmder) trace.Span {
 	if !observe.IsTraced(ctx) || len(cmds) == 0 {
 		return noop.Span{}

@@ -54,7 +54,7 @@ func TestCommandSpansContainNoKeysAndArguments(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "a refusal is no failure", want: "INCR", do: func(ctx context.Context, c redis.UniversalClient) error {
+		{name: "an error reply is no failure", want: "INCR", do: func(ctx context.Context, c redis.UniversalClient) error {
 			if c.Incr(ctx, "secret").Err() == nil {
 				return errors.New("INCR took a text")
 			}

@@ -57,10 +57,9 @@ func (f RedisTLS) config() (*tls.Config, error) {
 }
 
 // dialer returns a function that dials with TLS. It reads the files for every connection, so that
-// renewed files need no restart. While they are unreadable or do not match, for example because
-// they are being replaced, it uses the last valid ones. It verifies the host name of the dialed
-// address: go-redis would expect every node of a cluster, and the master of a Sentinel, to have the
-// name of the first address in the URL.
+// renewed files need no restart. While they are invalid, for example during a replacement, it uses
+// the last valid ones. It verifies the host name of the dialed address. go-redis would expect each
+// cluster node and each Sentinel's master to have the name of the first address in the URL.
 func (f RedisTLS) dialer(log *slog.Logger) (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
 	first, err := f.config()
 	if err != nil {

@@ -25,8 +25,7 @@ func overTLS(t *testing.T, ca *testkit.CA, lasts time.Duration, hosts ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The files of tls.conf are missing on this machine: they are read when the server starts to
-	// listen, after all options are parsed.
+	// The files that tls.conf names do not exist here. The options after it override them.
 	testkit.Redis(t, "--include", conf, "--bind", "127.0.0.1", "--tls-port", port,
 		"--tls-ca-cert-file", ca.File, "--tls-cert-file", cert, "--tls-key-file", key)
 	return "127.0.0.1:" + port
@@ -51,7 +50,7 @@ func TestTLSVerifiesBothCertificates(t *testing.T) {
 	}
 	cert, key := ca.Sign("client", time.Hour)
 	oldCert, oldKey := ca.Sign("old", -time.Hour)
-	strangeCert, strangeKey := other.Sign("stranger", time.Hour)
+	foreignCert, foreignKey := other.Sign("foreign", time.Hour)
 	tests := []struct {
 		name, url, want string
 		files           RedisTLS
@@ -61,7 +60,7 @@ func TestTLSVerifiesBothCertificates(t *testing.T) {
 		{"a CA unknown to the system", "rediss://" + addr, "certificate signed by unknown authority", RedisTLS{"", cert, key}},
 		{"no client certificate", "rediss://" + addr, "certificate required", RedisTLS{CA: ca.File}},
 		{"an expired client certificate", "rediss://" + addr, "certificate", RedisTLS{ca.File, oldCert, oldKey}},
-		{"a client certificate of another CA", "rediss://" + addr, "unknown", RedisTLS{ca.File, strangeCert, strangeKey}},
+		{"a client certificate of another CA", "rediss://" + addr, "unknown", RedisTLS{ca.File, foreignCert, foreignKey}},
 		{"another host name", "rediss://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), "wanted to match localhost", RedisTLS{ca.File, cert, key}},
 		{"no TLS", "redis://" + addr, "EOF", RedisTLS{}},
 	}
@@ -133,7 +132,7 @@ func TestRenewedTLSFilesNeedNoRestart(t *testing.T) {
 		}
 	}
 	put(ca.Sign("old", -time.Hour))
-	// One connection at a time, and none is reused: each PING dials.
+	// Each PING dials until one succeeds.
 	rdb, err := OpenRedis(RedisConfig{URL: "rediss://" + addr, Role: "state", Timeout: 5 * time.Second, TLS: files}, NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)

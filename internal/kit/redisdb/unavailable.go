@@ -12,8 +12,8 @@ import (
 // Unavailable reports whether err means that Redis cannot be reached or cannot serve requests now,
 // so that a retry may succeed. The command may have run.
 func Unavailable(err error) bool {
-	for _, of := range []error{ErrBreakerOpen, redis.ErrPoolTimeout, redis.ErrPoolExhausted, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
-		if errors.Is(err, of) {
+	for _, transient := range []error{ErrBreakerOpen, redis.ErrPoolTimeout, redis.ErrPoolExhausted, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, transient) {
 			return true
 		}
 	}

@@ -22,16 +22,16 @@ func TestUnavailableReportsTransientErrors(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"nothing":                      {nil, false},
-		"something":                    {errors.New("something"), false},
+		"no error":                     {nil, false},
+		"another error":                {errors.New("something"), false},
 		"refused":                      {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
 		"no such host":                 {&net.DNSError{Err: "no such host", IsNotFound: true}, true},
 		"cut in the middle":            {io.ErrUnexpectedEOF, true},
 		"the breaker":                  {ErrBreakerOpen, true},
 		"a time limit":                 {context.DeadlineExceeded, false},
 		"the time limit of a read":     {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, true},
-		"a caller who left":            {context.Canceled, false},
-		"Redis reads its file":         {replyError("LOADING Redis is loading the dataset in memory"), true},
+		"a cancelled caller":           {context.Canceled, false},
+		"a Redis that is loading":      {replyError("LOADING Redis is loading the dataset in memory"), true},
 		"a replica":                    {replyError("READONLY You can't write against a read only replica."), true},
 		"a key of another type":        {replyError("WRONGTYPE Operation against a key"), false},
 		"a Redis whose memory is full": {replyError("OOM command not allowed"), true},

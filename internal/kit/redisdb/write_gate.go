@@ -19,24 +19,24 @@ import (
 const (
 	gateEvery     = 200 * time.Millisecond // between two probes
 	gateTimeout   = 400 * time.Millisecond // of a probe
-	gateTrust     = time.Second            // of a successful probe, from its start
-	gateWarnAfter = 15 * time.Second       // of failing repairs, until a warning
+	gateTrust     = time.Second            // validity of a successful probe, from its start
+	gateWarnAfter = 15 * time.Second       // from this time on, failing repairs are logged
 	gateRetry     = 50 * time.Millisecond  // after a probe without a reply
-	gateWait      = 250 * time.Millisecond // of a command, for the next probe after the process was suspended
-	gatePoll      = 5 * time.Millisecond
+	gateWait      = 250 * time.Millisecond // maximum wait of a command for the next probe
+	gatePoll      = 5 * time.Millisecond   // during gateWait
 )
 
 // A WriteGate rejects commands while a Redis takes no writes.
 //
-// A Redis can answer reads and refuse writes: a replica after a failover (READONLY), a master with
-// a full disk (MISCONF) or without its replicas (NOREPLICAS). An invalidation is a write. So such a
-// Redis returns stale values until they expire, without an error. The gate treats that Redis as
-// unavailable: while it is closed, commands fail with [ErrBreakerOpen] and are not sent.
+// A Redis can answer reads and refuse writes. Examples are a replica after a failover (READONLY),
+// and a master with a full disk (MISCONF) or without its replicas (NOREPLICAS). An invalidation is a
+// write. So such a Redis returns stale values until they expire, without an error. The gate treats
+// it as unavailable: while the gate is closed, commands fail with [ErrBreakerOpen] and are not sent.
 //
 // The gate writes to the Redis every 200 ms. It is open for a second after a successful write. It
-// closes at once when Redis refuses a write of the gate or of a client. It opens again when Redis
-// takes writes and the caller has repeated the failed invalidations. If Redis only did not answer,
-// the gate opens at the next successful write.
+// closes at once when Redis refuses a write of the gate or of a client. Then it opens again when
+// Redis takes writes and the caller has repeated the failed invalidations. If Redis only did not
+// answer, the gate opens at the next successful write.
 //
 // A Redis whose memory is full (OOM) stays in use: it takes deletions, and every invalidation
 // begins with one.
@@ -72,7 +72,7 @@ func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *Write
 // Open reports whether Redis may be used.
 func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) < g.until.Load() }
 
-// Refused reports whether Redis refused the last write. No reply is no refusal.
+// Refused reports whether Redis refused the last write. A missing reply is no refusal.
 func (g *WriteGate) Refused() bool {
 	return g != nil && g.reason() != nil
 }
@@ -89,14 +89,14 @@ func IgnoreGate(ctx context.Context) context.Context {
 // Run probes the Redis through rdb, a client without a gate, until ctx ends. It then returns nil.
 //
 // When Redis takes writes after a refusal, Run calls repair to repeat the failed invalidations.
-// since is the time of the first successful write. The gate opens when repair returns nil;
-// otherwise Run calls it again. The context of repair passes the gate and has no deadline.
+// since is the start of the first successful probe. Run calls repair until it returns nil; then the
+// gate opens. The context of repair passes the gate and has no deadline.
 //
-// A gate that closed because no write succeeded for a second opens at the next one, because other
-// processes may already use that Redis. Run then calls repair once, in parallel, with a zero since,
-// and ignores its error.
+// If no write succeeded for a second, but none was refused, the gate opens at the next success:
+// other processes may already use that Redis. Run then calls repair once, in parallel, with a zero
+// since, and ignores its error.
 //
-// It calls closed shortly after the gate closed: values read from Redis just before may be stale.
+// Run calls closed shortly after the gate closes: values read from Redis just before may be stale.
 func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed func(), repair func(ctx context.Context, since time.Time) error) error {
 	defer g.release()
 	ctx = IgnoreGate(ctx)
@@ -108,7 +108,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	var since time.Time // of the first successful probe after a refusal
 	recovered := false
 	for ctx.Err() == nil {
-		began, refusals := time.Now(), g.count()
+		began, refusals := time.Now(), g.refusalCount()
 		err := g.probe(ctx, rdb)
 		g.probeFailed.Store(err != nil)
 		if open := g.Open(); open != wasOpen {
@@ -140,7 +140,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 				since = began
 			}
 			recovered = g.recover(ctx, since, repair)
-			if recovered && refusals == g.count() {
+			if recovered && refusals == g.refusalCount() {
 				continue // probe again: the repair may have outlasted gateTrust
 			}
 			recovered = false
@@ -157,7 +157,7 @@ func (g *WriteGate) reason() error {
 	return g.refused
 }
 
-func (g *WriteGate) count() int {
+func (g *WriteGate) refusalCount() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refusals
@@ -172,7 +172,7 @@ func (g *WriteGate) release() {
 	}
 }
 
-// wait waits for the next probe, or shortly if a client's write is refused.
+// wait waits until the next probe is due. A refused write of a client shortens the wait.
 func (g *WriteGate) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, gateEvery)
 	defer cancel()
@@ -183,7 +183,8 @@ func (g *WriteGate) wait(ctx context.Context) {
 	}
 }
 
-// recover reports whether repair succeeded. It logs a repair that keeps failing after a refusal.
+// recover calls repair and reports whether it succeeded. It logs repairs that keep failing after a
+// refusal.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
 	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateWarnAfter && g.complaints.Allow() {
@@ -236,7 +237,7 @@ func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error 
 		// The key does not exist, so the command changes nothing and is not replicated. A full
 		// Redis allows it.
 		err := rdb.Unlink(ctx, g.key).Err()
-		if _, reply := errors.AsType[redis.Error](err); reply && !unready(err) {
+		if _, reply := errors.AsType[redis.Error](err); reply && !refusesReads(err) {
 			g.refuse(err)
 		}
 		return err
@@ -245,8 +246,8 @@ func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error 
 }
 
 // writingScript has no keys, so each node of a cluster runs it. It declares that it writes, so a
-// node that refuses writes refuses it. Servers before Redis 7 reject the declaration; only the
-// commands of clients detect their refusals.
+// node that refuses writes refuses it. Servers before Redis 7 reject the declaration. Only clients'
+// commands detect their refusals.
 const writingScript = "#!lua flags=allow-oom\nreturn 1"
 
 func (g *WriteGate) probeMasters(ctx context.Context, cluster *redis.ClusterClient) error {
@@ -288,24 +289,24 @@ func RefusesWrites(err error) bool {
 	})
 }
 
-// unready reports whether err is the reply of a Redis that also refuses reads, so that it cannot
-// return stale data.
-func unready(err error) bool {
+// refusesReads reports whether err is the reply of a Redis that also refuses reads. Such a Redis
+// cannot return stale data.
+func refusesReads(err error) bool {
 	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
 		return redis.HasErrorPrefix(err, word)
 	})
 }
 
-// closed returns the error of a command that a closed gate rejects, or nil if the command may be
-// sent.
-func (g *WriteGate) closed(ctx context.Context) error {
+// rejection returns the error of a command that the closed gate rejects. It returns nil if the
+// command may be sent.
+func (g *WriteGate) rejection(ctx context.Context) error {
 	if g.Open() || ctx.Value(ignoreGate{}) != nil {
 		return nil
 	}
 	if refused := g.reason(); refused != nil {
 		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
 	}
-	// A suspended process finds its gate closed when it resumes. Its next probe opens the gate.
+	// After a suspension, a process finds its gate closed until its next probe.
 	for end := time.Now().Add(gateWait); !g.probeFailed.Load() && time.Now().Before(end) && clock.Sleep(ctx, gatePoll) == nil; {
 		if g.Open() {
 			return nil
@@ -314,9 +315,9 @@ func (g *WriteGate) closed(ctx context.Context) error {
 	return fmt.Errorf("%w: the %s Redis took no write for a second", ErrBreakerOpen, g.role)
 }
 
-// opens reports whether a command belongs to the handshake of a connection. go-redis sends these
-// with its own contexts.
-func opens(cmd redis.Cmder) bool {
+// isHandshake reports whether a command belongs to the handshake of a connection, which go-redis
+// sends with its own contexts.
+func isHandshake(cmd redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select", "readonly", "command", "cluster", "info"}, cmd.Name())
 }
 
@@ -326,7 +327,7 @@ func (g *WriteGate) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := g.closed(ctx); err != nil && !opens(cmd) {
+		if err := g.rejection(ctx); err != nil && !isHandshake(cmd) {
 			cmd.SetErr(err)
 			return err
 		}
@@ -341,7 +342,7 @@ func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (g *WriteGate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if err := g.closed(ctx); err != nil && !opens(cmds[0]) {
+		if err := g.rejection(ctx); err != nil && !isHandshake(cmds[0]) {
 			for _, cmd := range cmds {
 				cmd.SetErr(err)
 			}

@@ -104,7 +104,7 @@ func TestGateClosesWhenRedisRefusesWrites(t *testing.T) {
 }
 
 // One master of a cluster is enough: its keys cannot be invalidated.
-func TestGateClosesWhenOneMasterOfAClusterRefusesWrites(t *testing.T) {
+func TestGateClosesWhenOneClusterMasterRefusesWrites(t *testing.T) {
 	var recoveries atomic.Int32
 	g, rdb := gated(t, testkit.RedisCluster(t), func(context.Context) error { recoveries.Add(1); return nil })
 	cluster, ok := testkit.AdminClient(t, rdb).(*redis.ClusterClient)
