@@ -6,8 +6,8 @@ import (
 )
 
 // Defer calls do after the plan has produced a response. Use it for effects that are not part of
-// the response, such as counting. If the plan fails, do is not called, since gqlgen then reads
-// everything again. Outside a plan, Defer calls do at once.
+// the response, such as counting. If the plan fails, do is not called: gqlgen then calls the
+// resolvers again. Outside a plan, Defer calls do at once.
 func Defer(ctx context.Context, do func()) {
 	run := runningOf(ctx)
 	if run == nil {
@@ -20,7 +20,7 @@ func Defer(ctx context.Context, do func()) {
 }
 
 // Shared calls load once per plan for the same name and the same slice of objects, and returns its
-// result to all resolvers. Outside a plan, ok is false and load is not called.
+// result to all resolvers. Outside a plan, and without objects, ok is false and load is not called.
 func Shared[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) (values []V, ok bool, err error) {
 	run := runningOf(ctx)
 	if run == nil || len(objs) == 0 {

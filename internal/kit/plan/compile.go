@@ -12,8 +12,8 @@ import (
 type selectionSet struct {
 	parts []fieldGroup
 	plain bool         // no part loads or has a guard
-	deep  bool         // it or a set below it loads
-	last  int          // the last part that loads
+	deep  bool         // a part, or a set below, loads
+	last  int          // index of the last part that loads
 	bytes atomic.Int64 // size of an earlier response; at most maxAhead
 }
 
@@ -28,7 +28,7 @@ type fieldGroup struct {
 	bare  bool            // the operation's variables can be passed as the arguments
 	subs  []*selectionSet // of object fields: one per case of an abstract type, or one
 	same  int             // index of an earlier part that loads the same leaf; -1 if none
-	quick atomic.Bool
+	fast  atomic.Bool     // loading took at most slowAfter the last time
 }
 
 // loads reports whether the part reads more than its objects.
@@ -103,7 +103,8 @@ func (c *collection) collect(typ *Type, selections ast.SelectionSet) (ok bool) {
 // matches reports whether a fragment on a type applies to objects of t.
 func (t *Type) matches(on string) bool { return on == "" || on == t.Name || slices.Contains(t.Is, on) }
 
-// add adds a field, or merges it with the field of the same alias.
+// add adds a field, or merges it with the field of the same alias. It returns false at a directive or
+// a conflict.
 func (c *collection) add(f *ast.Field) (ok bool) {
 	if len(f.Directives) > 0 {
 		return false
@@ -169,9 +170,9 @@ func (p *fieldGroup) compile(ctx context.Context, typ *Type, f *selected) bool {
 // argument must be the variable of its own name and have no default, which would apply if the
 // variable has no value.
 func bare(f *ast.Field) bool {
-	return !slices.ContainsFunc(f.Definition.Arguments, func(may *ast.ArgumentDefinition) bool {
-		given := f.Arguments.ForName(may.Name)
-		return given == nil || given.Value.Kind != ast.Variable || given.Value.Raw != may.Name || may.DefaultValue != nil
+	return !slices.ContainsFunc(f.Definition.Arguments, func(def *ast.ArgumentDefinition) bool {
+		given := f.Arguments.ForName(def.Name)
+		return given == nil || given.Value.Kind != ast.Variable || given.Value.Raw != def.Name || def.DefaultValue != nil
 	})
 }
 

@@ -4,12 +4,12 @@
 // gqlgen's executor allocates a closure, a context and a list entry for each field of each object.
 // For a page of twenty shops, that costs several times as much as reading them. A plan is compiled
 // once per operation. It reads the response level by level: it calls a resolver once for all
-// objects at one position, like a dataloader. Then it writes the response from left to right.
+// objects at one position, like a dataloader. Then it writes the response in the order of the query.
 //
-// A plan never returns an error to the client. gqlgen executes a query again from the beginning if
-// a table lacks one of its fields, if it contains a directive such as @include, or if its plan
-// fails. So errors have one origin. A failing query is read twice: resolvers use [Defer] for
-// effects that must happen once, such as counting.
+// A plan never returns an error to the client, so all errors come from gqlgen. gqlgen executes a
+// query if a table lacks one of its fields or if it contains a directive such as @include. If a plan
+// fails, gqlgen executes the query again. Resolvers use [Defer] for effects that must happen once,
+// such as counting.
 //
 // # Use in another project
 //

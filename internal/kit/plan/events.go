@@ -33,14 +33,14 @@ func (s *Schema) subscriptionPlan(selections ast.SelectionSet) *eventPlan {
 // setFor returns the selection set of a type, or nil if a table lacks a field of it.
 func (g *eventPlan) setFor(ctx context.Context, typ *Type) *selectionSet {
 	if known, ok := g.sets.Load(typ); ok {
-		return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
+		return known.(*selectionSet) //nolint:forcetypeassert // the only type in it
 	}
 	var made *selectionSet
 	if err := guarded(func() error { made, _ = compile(ctx, typ, g.selections); return nil }); err != nil { // see Schema.compile
 		made = nil
 	}
 	known, _ := g.sets.LoadOrStore(typ, made)
-	return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
+	return known.(*selectionSet) //nolint:forcetypeassert // the only type in it
 }
 
 // execEvents starts a subscription and executes its events.

@@ -9,7 +9,7 @@ import (
 )
 
 // events starts a subscription and returns its responses to the values.
-func (w *world) events(t *testing.T, query string, values ...any) (answers []string) {
+func (w *testSchema) events(t *testing.T, query string, values ...any) (responses []string) {
 	t.Helper()
 	doc := w.parse(t, query)
 	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0]})
@@ -18,17 +18,17 @@ func (w *world) events(t *testing.T, query string, values ...any) (answers []str
 		w.event = v
 		res := respond(ctx)
 		if res == nil {
-			answers = append(answers, "nothing")
+			responses = append(responses, "nothing")
 			continue
 		}
-		answers = append(answers, string(res.Data))
+		responses = append(responses, string(res.Data))
 	}
-	return answers
+	return responses
 }
 
 func TestEventResponses(t *testing.T) {
-	town := newTown()
-	ann := town.people["ann"]
+	data := newTestData()
+	ann := data.people["ann"]
 	all := []any{&came{1, ann}, &went{2}}
 	for _, tt := range []struct {
 		name, query string
@@ -43,7 +43,7 @@ func TestEventResponses(t *testing.T) {
 		{"no union", `subscription { born { name } }`, []any{ann}, []string{`{"born":{"name":"ann"}}`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(town)
+			w := newTestSchema(data)
 			for range 2 {
 				w.taken = 0
 				if d := cmp.Diff(tt.want, w.events(t, tt.query, tt.values...)); d != "" {
@@ -60,7 +60,7 @@ func TestEventResponses(t *testing.T) {
 	}
 }
 
-// gqlgen receives the value of such an event.
+// gqlgen receives the values of these events.
 func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 	for _, tt := range []struct {
 		name, query string
@@ -72,18 +72,18 @@ func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 		{name: "a field in no table", query: `subscription { other }`, event: 5},
 		{name: "a type in no table", query: `subscription { happened { __typename } }`, event: 5},
 		{name: "nil", query: `subscription { born { name } }`, event: (*person)(nil)},
-		{name: "a directive of the field", query: `subscription { happened @told { __typename } }`, event: &went{}},
+		{name: "a directive of the field", query: `subscription { happened @custom { __typename } }`, event: &went{}},
 		{name: "a directive below", query: `subscription { happened { ... on Went { at @skip(if: false) } } }`, event: &went{}},
-		{name: "a directive of the operation", query: `subscription @told { happened { __typename } }`, event: &went{}},
+		{name: "a directive of the operation", query: `subscription @custom { happened { __typename } }`, event: &went{}},
 		{name: "a nested field in no table", query: `subscription { happened { ... on Came { who { secret } } } }`, event: &came{1, &person{}}},
 		{name: "a null non-null object", query: `subscription { happened { ... on Came { who { name } } } }`, event: &came{}, fails: true},
 		{name: "a loaded field of a null object", query: `subscription { happened { ... on Came { who { luck } } } }`, event: &came{}, fails: true},
 		{name: "a loader error", query: `subscription { happened { ... on Came { who { luck } } } }`, event: &came{1, &person{}}, fails: true, wrong: errors.New("unavailable")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			town := newTown()
-			town.wrong = func(string, int) error { return tt.wrong }
-			w := newWorld(town)
+			data := newTestData()
+			data.wrong = func(string, int) error { return tt.wrong }
+			w := newTestSchema(data)
 			if got := w.events(t, tt.query, tt.event); got[0] != byGqlgen {
 				t.Errorf("%s: %s", tt.query, got)
 			}
@@ -95,7 +95,7 @@ func TestUnplannableEventsRunInGqlgen(t *testing.T) {
 			}
 		})
 	}
-	w := newWorld(newTown())
+	w := newTestSchema(newTestData())
 	w.o.NextEvent = nil
 	if got := w.events(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
 		t.Errorf("without NextEvent: got %s", got)

@@ -18,18 +18,18 @@ type Options struct {
 	// Bypass reports whether gqlgen must execute an operation, for example because its fields are
 	// traced. May be nil.
 	Bypass func(context.Context) bool
-	// OnRootField receives the duration of a field of Query, with its subfields. Fields that are
-	// read together report their common duration. May be nil.
+	// OnRootField receives each field of Query that a plan has read, and the duration of the whole
+	// plan. May be nil.
 	OnRootField func(field string, took time.Duration)
 	// OnError receives the error of a failed plan before gqlgen executes the operation. May be nil.
 	OnError func(context.Context, error)
-	// NextEvent returns the value of the next response of a subscription, within its context, and a
-	// function that takes the value so that gqlgen does not receive it too. ok is false if gqlgen
-	// must answer. If nil, gqlgen executes all subscriptions.
+	// NextEvent returns the value of the next response of a subscription. take removes the value, so
+	// that gqlgen does not receive it too. ok is false if gqlgen must respond. If NextEvent is nil,
+	// gqlgen executes all subscriptions.
 	NextEvent func(context.Context) (v any, take func(), ok bool)
 }
 
-// Tables describes the types of a schema. The generator writes them: see [plangen].
+// Tables describes the types of a schema. Package [plangen] generates it.
 //
 // [plangen]: https://pkg.go.dev/github.com/tandian-dev/tandian/internal/kit/plan/plangen
 type Tables struct {
@@ -37,8 +37,8 @@ type Tables struct {
 	Events map[string][]Case // possible types of an event, by field of Subscription
 }
 
-// A Schema is an executable schema that executes queries and subscription events by plans. gqlgen
-// executes all other operations. It is safe for concurrent use.
+// A Schema executes queries and subscription events by plans. gqlgen executes all other operations.
+// It is safe for concurrent use.
 type Schema struct {
 	graphql.ExecutableSchema
 	tables Tables
@@ -80,14 +80,14 @@ type query struct {
 	plan      *selectionSet
 	variables map[string]any
 	begun     bool
-	after     graphql.ResponseHandler // gqlgen's handler, after a failure
+	fallback  graphql.ResponseHandler // gqlgen's handler, after a failure
 }
 
 // next is a graphql.ResponseHandler.
 func (q *query) next(ctx context.Context) *graphql.Response {
 	switch {
-	case q.after != nil:
-		return q.after(ctx)
+	case q.fallback != nil:
+		return q.fallback(ctx)
 	case q.begun:
 		return nil
 	}
@@ -97,8 +97,8 @@ func (q *query) next(ctx context.Context) *graphql.Response {
 		return &graphql.Response{Data: data}
 	}
 	q.schema.failed(ctx, err)
-	q.after = q.schema.ExecutableSchema.Exec(ctx)
-	return q.after(ctx)
+	q.fallback = q.schema.ExecutableSchema.Exec(ctx)
+	return q.fallback(ctx)
 }
 
 func (s *Schema) failed(ctx context.Context, err error) {
@@ -107,12 +107,11 @@ func (s *Schema) failed(ctx context.Context, err error) {
 	}
 }
 
-// planFor returns the plan of an operation. Operations belong to cached documents; a plan is removed
-// with its document.
+// planFor returns the plan of an operation. A plan is removed with its cached document.
 func (s *Schema) planFor(ctx context.Context, op *ast.OperationDefinition) *planned {
 	key := weak.Make(op)
 	if known, ok := s.plans.Load(key); ok {
-		return known.(*planned) //nolint:forcetypeassert // nothing else is in it
+		return known.(*planned) //nolint:forcetypeassert // the only type in it
 	}
 	plan := s.compile(context.WithoutCancel(ctx), op)
 	if _, known := s.plans.LoadOrStore(key, plan); !known {

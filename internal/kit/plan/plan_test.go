@@ -26,7 +26,7 @@ import (
 )
 
 const schema = `
-directive @told on SUBSCRIPTION | FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QUERY | FRAGMENT_DEFINITION
+directive @custom on SUBSCRIPTION | FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QUERY | FRAGMENT_DEFINITION
 interface Being { name: String! }
 type Query {
   people(first: Int! = 2, by: Order, behind: Mark): [Person!]!
@@ -84,25 +84,25 @@ type (
 	}
 )
 
-// A town provides the data of the test schema: people by name.
-type town struct {
+// A testData holds the data of the test schema: people by name.
+type testData struct {
 	people  map[string]*person
 	friends map[string]string
 	loads   atomic.Int64
 	wrong   func(field string, n int) error // error of a field for n objects; may panic
 	fewer   string                          // a field whose loader drops the last value
-	slow    func(field string)              // called first by a loader
+	slow    func(field string)              // called at the start of a loader
 	any     any                             // value of the field any
 	likes   map[string]any                  // by person
 	beings  map[string][]any                // by person
 	kin     map[string][]*person            // by person
-	added   bool                            // a resolver adds an error
+	added   bool                            // the resolver of first adds an error
 
 	directive func(ctx context.Context, obj any, next graphql.Resolver) (any, error)
 }
 
-func newTown() *town {
-	t := &town{people: map[string]*person{}, friends: map[string]string{"ann": "ben", "ben": "cid", "cid": "dan"}}
+func newTestData() *testData {
+	t := &testData{people: map[string]*person{}, friends: map[string]string{"ann": "ben", "ben": "cid", "cid": "dan"}}
 	for i, name := range []string{"ann", "ben", "cid", "dan"} {
 		p := &person{name: name, age: 20 + i, home: &home{name + "'s street"}}
 		for n := range i {
@@ -119,12 +119,12 @@ func newTown() *town {
 	return t
 }
 
-func (t *town) direct(ctx context.Context, obj any, next graphql.Resolver) (any, error) {
+func (t *testData) direct(ctx context.Context, obj any, next graphql.Resolver) (any, error) {
 	return t.directive(ctx, obj, next)
 }
 
-// begin is called first by every loader.
-func (t *town) begin(field string, n int) error {
+// begin is called at the start of every loader.
+func (t *testData) begin(field string, n int) error {
 	t.loads.Add(1)
 	if t.slow != nil {
 		t.slow(field)
@@ -136,7 +136,7 @@ func (t *town) begin(field string, n int) error {
 }
 
 // cut drops the last value of the field fewer.
-func cut[V any](t *town, field string, values []V) []V {
+func cut[V any](t *testData, field string, values []V) []V {
 	if t.fewer == field {
 		return values[:len(values)-1]
 	}
@@ -151,9 +151,9 @@ func firstArgs(_ context.Context, raw map[string]any) (any, error) {
 	return n, err
 }
 
-// text appends a quoted string without other escapes.
+// text appends a quoted string.
 func text(out []byte, s string) []byte {
-	if s == "" { // as a scalar that has no text for a value
+	if s == "" { // like a scalar that marshals a value as null
 		return append(out, "null"...)
 	}
 	return strconv.AppendQuote(out, s)
@@ -161,7 +161,7 @@ func text(out []byte, s string) []byte {
 
 func number(out []byte, n int) []byte { return strconv.AppendInt(out, int64(n), 10) }
 
-func (t *town) tables() Tables {
+func (t *testData) tables() Tables {
 	homeType, petType, personType := &Type{Name: "Home"}, &Type{Name: "Pet", Is: []string{"Being"}}, &Type{Name: "Person", Is: []string{"Being"}}
 	cameType, wentType := &Type{Name: "Came", Is: []string{"Happened"}}, &Type{Name: "Went", Is: []string{"Happened"}}
 	being := &Type{Name: "Being", Cases: []Case{CaseOf[person](personType), CaseOfValue[pet](petType)}}
@@ -268,8 +268,8 @@ func (gqlgen) Exec(context.Context) graphql.ResponseHandler {
 	return graphql.OneShot(&graphql.Response{Data: json.RawMessage(byGqlgen)})
 }
 
-// A world is a schema under test. It records the errors of failed plans.
-type world struct {
+// A testSchema is a schema under test. It records the errors of failed plans.
+type testSchema struct {
 	*Schema
 
 	parsed *ast.Schema
@@ -280,9 +280,9 @@ type world struct {
 	taken  int
 }
 
-func newWorld(town *town) *world {
-	w := &world{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
-	w.Schema = New(gqlgen{parsed: w.parsed}, town.tables(), Options{
+func newTestSchema(data *testData) *testSchema {
+	w := &testSchema{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
+	w.Schema = New(gqlgen{parsed: w.parsed}, data.tables(), Options{
 		NextEvent: func(context.Context) (any, func(), bool) { return w.event, func() { w.taken++ }, w.event != nil },
 		OnError: func(_ context.Context, err error) {
 			w.mu.Lock()
@@ -298,7 +298,7 @@ func newWorld(town *town) *world {
 	return w
 }
 
-func (w *world) parse(t *testing.T, query string) *ast.QueryDocument {
+func (w *testSchema) parse(t *testing.T, query string) *ast.QueryDocument {
 	t.Helper()
 	doc, err := gqlparser.LoadQueryWithRules(w.parsed, query, rules.NewDefaultRules())
 	if err != nil {
@@ -308,7 +308,7 @@ func (w *world) parse(t *testing.T, query string) *ast.QueryDocument {
 }
 
 // run executes an operation and returns its data.
-func (w *world) run(t *testing.T, doc *ast.QueryDocument, vars map[string]any) string {
+func (w *testSchema) run(t *testing.T, doc *ast.QueryDocument, vars map[string]any) string {
 	t.Helper()
 	vars, err := validator.VariableValues(w.parsed, doc.Operations[0], vars)
 	if err != nil {
@@ -316,18 +316,18 @@ func (w *world) run(t *testing.T, doc *ast.QueryDocument, vars map[string]any) s
 	}
 	oc := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0], Variables: vars}
 	ctx := graphql.WithOperationContext(t.Context(), oc)
-	answers := w.Exec(ctx)
-	res := answers(ctx)
+	responses := w.Exec(ctx)
+	res := responses(ctx)
 	if len(res.Errors) > 0 {
 		t.Errorf("got errors %v", res.Errors)
 	}
-	if again := answers(ctx); again != nil {
+	if again := responses(ctx); again != nil {
 		t.Errorf("got a second response %s", again.Data)
 	}
 	return string(res.Data)
 }
 
-func (w *world) ask(t *testing.T, query string, vars map[string]any) string {
+func (w *testSchema) query(t *testing.T, query string, vars map[string]any) string {
 	t.Helper()
 	return w.run(t, w.parse(t, query), vars)
 }
@@ -343,9 +343,9 @@ func TestPlanResponses(t *testing.T) {
 		{"__typename everywhere", `{ __typename first { t: __typename home { __typename } } }`, nil, `{"__typename":"Query","first":{"t":"Person","home":{"__typename":"Home"}}}`},
 		{"only __typename", `{ __typename }`, nil, `{"__typename":"Query"}`},
 		{"null of a nullable object", `{ person(name: "nobody") { name } }`, nil, `{"person":null}`},
-		{"null part of an object", `{ person(name: "ben") { home { street } } }`, nil, `{"person":{"home":null}}`},
-		{"a part of an object", `{ first { home { street } den { street } } }`, nil, `{"first":{"home":{"street":"ann's street"},"den":{"street":"ann's street"}}}`},
-		{"lists of parts", `{ people(first: 3) { pets { name } } }`, nil, `{"people":[{"pets":[]},{"pets":[{"name":"ben's pet 0"}]},{"pets":[{"name":"cid's pet 0"},{"name":"cid's pet 1"}]}]}`},
+		{"a null inner object", `{ person(name: "ben") { home { street } } }`, nil, `{"person":{"home":null}}`},
+		{"inner objects", `{ first { home { street } den { street } } }`, nil, `{"first":{"home":{"street":"ann's street"},"den":{"street":"ann's street"}}}`},
+		{"inner lists", `{ people(first: 3) { pets { name } } }`, nil, `{"people":[{"pets":[]},{"pets":[{"name":"ben's pet 0"}]},{"pets":[{"name":"cid's pet 0"},{"name":"cid's pet 1"}]}]}`},
 		{"a default", `{ people { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
 		{"an empty list", `{ people(first: 0) { name friend { name } friends { luck } } }`, nil, `{"people":[]}`},
 		{"some nulls", `{ people(first: 4) { friend { name luck } } }`, nil, `{"people":[{"friend":{"name":"ben","luck":24}},{"friend":{"name":"cid","luck":25}},{"friend":{"name":"dan","luck":26}},{"friend":null}]}`},
@@ -380,14 +380,14 @@ func TestPlanResponses(t *testing.T) {
 		{"a directive that passes", `{ first { diary vault } }`, nil, `{"first":{"diary":"of ann","vault":23}}`},
 		{"names with quotes", `{ person(name: "a\"\n\\") { name } }`, nil, `{"person":{"name":"a\"\n\\"}}`},
 	}
-	town := newTown()
-	town.people["a\"\n\\"] = &person{name: "a\"\n\\"}
-	town.any = pet{name: "rex"}
-	w := newWorld(town)
+	data := newTestData()
+	data.people["a\"\n\\"] = &person{name: "a\"\n\\"}
+	data.any = pet{name: "rex"}
+	w := newTestSchema(data)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 2 { // the second time with a cached plan
-				if d := cmp.Diff(tt.want, w.ask(t, tt.query, tt.vars)); d != "" {
+				if d := cmp.Diff(tt.want, w.query(t, tt.query, tt.vars)); d != "" {
 					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
 				}
 			}
@@ -410,11 +410,11 @@ func TestUnplannableQueriesRunInGqlgen(t *testing.T) {
 		{name: "a root field in no table", query: `{ first { name } secret }`},
 		{name: "the schema", query: `{ first { name } __schema { types { name } } }`},
 		{name: "a directive of a field", query: `{ first { name @skip(if: false) } }`},
-		{name: "a directive of another name", query: `{ first @told { name } }`},
+		{name: "a custom directive", query: `{ first @custom { name } }`},
 		{name: "a directive of a spread", query: `{ first { ...P @include(if: true) } } fragment P on Person { name }`},
-		{name: "a directive of a fragment", query: `{ first { ...P } } fragment P on Person @told { name }`},
+		{name: "a directive of a fragment", query: `{ first { ...P } } fragment P on Person @custom { name }`},
 		{name: "a directive of an inline fragment", query: `{ first { ... @include(if: true) { name } } }`},
-		{name: "a directive of the operation", query: `query @told { first { name } }`},
+		{name: "a directive of the operation", query: `query @custom { first { name } }`},
 		{name: "a number of twenty digits", query: `{ people(behind: 99999999999999999999) { name } }`},
 		{name: "an invalid argument", query: `{ people(first: -1) { name } }`},
 		{name: "an invalid variable", query: `query($n: Int!) { people(first: $n) { name } }`, vars: map[string]any{"n": -1}, fails: true},
@@ -423,8 +423,8 @@ func TestUnplannableQueriesRunInGqlgen(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(newTown())
-			if got := w.ask(t, tt.query, tt.vars); got != byGqlgen {
+			w := newTestSchema(newTestData())
+			if got := w.query(t, tt.query, tt.vars); got != byGqlgen {
 				t.Errorf("%s: %s", tt.query, got)
 			}
 			if failed := len(w.failed) == 1; failed != tt.fails {
@@ -442,59 +442,59 @@ func TestFailedPlansRunInGqlgen(t *testing.T) {
 	const all = `{ people(first: 3) { name luck friend { age } friends { luck more } } }`
 	tests := []struct {
 		name, query string
-		harm        func(*town)
+		damage      func(*testData)
 		want        string
 	}{
-		{"an error of the first loader", all, func(t *town) { t.wrong = failing("people", broken) }, "broken"},
-		{"an error of a leaf", all, func(t *town) { t.wrong = failing("luck", broken) }, "broken"},
-		{"an error of a link", all, func(t *town) { t.wrong = failing("friend", broken) }, "broken"},
-		{"an error of many", all, func(t *town) { t.wrong = failing("friends", broken) }, "broken"},
-		{"a panic", all, func(t *town) { t.wrong = func(string, int) error { panic("oh") } }, "panic: oh"},
-		{"a panic of a leaf", all, func(t *town) { t.wrong = panicking("luck") }, "panic: oh"},
-		{"a panic of a link", all, func(t *town) { t.wrong = panicking("friend") }, "panic: oh"},
-		{"a panic of the last one", all, func(t *town) { t.wrong = panicking("friends") }, "panic: oh"},
-		{"a leaf with too few values", all, func(t *town) { t.fewer = "luck" }, errCount.Error()},
-		{"a link with too few values", all, func(t *town) { t.fewer = "friend" }, errCount.Error()},
-		{"a list with too few values", all, func(t *town) { t.fewer = "friends" }, errCount.Error()},
-		{"a null non-null object", `{ first { name } }`, func(t *town) { delete(t.people, "ann") }, errNull.Error()},
-		{"null in a list", `{ people { __typename } }`, func(t *town) { delete(t.people, "ben") }, errNull.Error()},
-		{"null in a list of parts", `{ person(name: "cid") { pets { __typename } } }`, func(t *town) { t.people["cid"].pets[1] = nil }, errNull.Error()},
-		{"a null non-null part", `{ people { den { __typename } } }`, func(*town) {}, errNull.Error()},
-		{"null of an interface", `{ any { name } }`, func(t *town) { t.any = nil }, errNull.Error()},
-		{"a nil pointer of an interface", `{ any { name } }`, func(t *town) { t.any = (*person)(nil) }, errNull.Error()},
-		{"a type that is not of the interface", `{ any { name } }`, func(t *town) { t.any = 7 }, errNull.Error()},
-		{"a null non-null leaf", `{ first { name } }`, func(t *town) { t.people["ann"].name = "" }, errNull.Error()},
-		{"a nested null non-null leaf", `{ first { name home { street } } }`, func(t *town) { t.people["ann"].home.street = "" }, errNull.Error()},
-		{"an error of one of several resolvers", `{ people { likes { name } } }`, func(t *town) { t.wrong = failing("likes", broken) }, "broken"},
-		{"a panic of one of several resolvers", `{ people { likes { name } } }`, func(t *town) { t.wrong = panicking("likes") }, "panic: oh"},
-		{"an error that a resolver adds", `{ first { name } }`, func(t *town) { t.added = true }, errAdded.Error()},
-		{"a directive that refuses", `{ people { name diary } }`, func(t *town) { t.directive = refusing("ben", broken) }, "broken"},
-		{"a directive that refuses a loaded field", `{ people { vault } }`, func(t *town) { t.directive = refusing("ben", broken) }, "broken"},
-		{"a directive that answers itself", `{ first { diary } }`, func(t *town) {
+		{"an error of the first loader", all, func(t *testData) { t.wrong = failing("people", broken) }, "broken"},
+		{"an error of a loaded scalar", all, func(t *testData) { t.wrong = failing("luck", broken) }, "broken"},
+		{"an error of a loaded object", all, func(t *testData) { t.wrong = failing("friend", broken) }, "broken"},
+		{"an error of a loaded list", all, func(t *testData) { t.wrong = failing("friends", broken) }, "broken"},
+		{"a panic", all, func(t *testData) { t.wrong = func(string, int) error { panic("oh") } }, "panic: oh"},
+		{"a panic of a loaded scalar", all, func(t *testData) { t.wrong = panicking("luck") }, "panic: oh"},
+		{"a panic of a loaded object", all, func(t *testData) { t.wrong = panicking("friend") }, "panic: oh"},
+		{"a panic of the last loader", all, func(t *testData) { t.wrong = panicking("friends") }, "panic: oh"},
+		{"a loaded scalar with too few values", all, func(t *testData) { t.fewer = "luck" }, errCount.Error()},
+		{"a loaded object with too few values", all, func(t *testData) { t.fewer = "friend" }, errCount.Error()},
+		{"a loaded list with too few values", all, func(t *testData) { t.fewer = "friends" }, errCount.Error()},
+		{"a null non-null object", `{ first { name } }`, func(t *testData) { delete(t.people, "ann") }, errNull.Error()},
+		{"null in a list", `{ people { __typename } }`, func(t *testData) { delete(t.people, "ben") }, errNull.Error()},
+		{"null in an inner list", `{ person(name: "cid") { pets { __typename } } }`, func(t *testData) { t.people["cid"].pets[1] = nil }, errNull.Error()},
+		{"a null non-null inner object", `{ people { den { __typename } } }`, func(*testData) {}, errNull.Error()},
+		{"null of an interface", `{ any { name } }`, func(t *testData) { t.any = nil }, errNull.Error()},
+		{"a nil pointer of an interface", `{ any { name } }`, func(t *testData) { t.any = (*person)(nil) }, errNull.Error()},
+		{"a type that is not of the interface", `{ any { name } }`, func(t *testData) { t.any = 7 }, errNull.Error()},
+		{"a null non-null leaf", `{ first { name } }`, func(t *testData) { t.people["ann"].name = "" }, errNull.Error()},
+		{"a nested null non-null leaf", `{ first { name home { street } } }`, func(t *testData) { t.people["ann"].home.street = "" }, errNull.Error()},
+		{"an error of one of several resolvers", `{ people { likes { name } } }`, func(t *testData) { t.wrong = failing("likes", broken) }, "broken"},
+		{"a panic of one of several resolvers", `{ people { likes { name } } }`, func(t *testData) { t.wrong = panicking("likes") }, "panic: oh"},
+		{"an error that a resolver adds", `{ first { name } }`, func(t *testData) { t.added = true }, errAdded.Error()},
+		{"a directive that returns an error", `{ people { name diary } }`, func(t *testData) { t.directive = refusing("ben", broken) }, "broken"},
+		{"a directive that returns an error for a loaded field", `{ people { vault } }`, func(t *testData) { t.directive = refusing("ben", broken) }, "broken"},
+		{"a directive without next", `{ first { diary } }`, func(t *testData) {
 			t.directive = func(context.Context, any, graphql.Resolver) (any, error) { return "mine", nil }
 		}, errDirective.Error()},
-		{"a directive that changes a value", `{ first { vault } }`, func(t *town) {
+		{"a directive that changes a value", `{ first { vault } }`, func(t *testData) {
 			t.directive = func(ctx context.Context, _ any, next graphql.Resolver) (any, error) {
 				v, err := next(ctx)
 				return []any{v}, err
 			}
 		}, errDirective.Error()},
-		{"a null non-null part with children", `{ people { den { street } luck } }`, func(*town) {}, errNull.Error()},
+		{"a null non-null inner object with children", `{ people { den { street } luck } }`, func(*testData) {}, errNull.Error()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fresh := newTown() // never read, so that its fields load in parallel
-			tt.harm(fresh)
-			town := newTown()
-			known := newWorld(town)
+			fresh := newTestData() // never read, so that its fields load in parallel
+			tt.damage(fresh)
+			data := newTestData()
+			known := newTestSchema(data)
 			doc := known.parse(t, tt.query)
 			if !strings.Contains(tt.query, "den") {
 				if got := known.run(t, doc, nil); got == byGqlgen {
 					t.Fatalf("plan failed before the error: %v", known.failed)
 				}
 			}
-			tt.harm(town)
-			for what, w := range map[string]*world{"an executed plan": known, "a new plan": newWorld(fresh)} {
+			tt.damage(data)
+			for what, w := range map[string]*testSchema{"an executed plan": known, "a new plan": newTestSchema(fresh)} {
 				if got := w.run(t, doc, nil); got != byGqlgen {
 					t.Errorf("%s: got %s", what, got)
 				}
@@ -537,14 +537,14 @@ func panicking(name string) func(string, int) error {
 func TestLoadersRunOncePerPosition(t *testing.T) {
 	var mu sync.Mutex
 	var calls []string
-	town := newTown()
-	town.wrong = func(field string, n int) error {
+	data := newTestData()
+	data.wrong = func(field string, n int) error {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, fmt.Sprint(field, " of ", n))
 		return nil
 	}
-	newWorld(town).ask(t, `{ people(first: 4) { luck again: luck more fate friend { luck } friends(first: 2) { luck } } }`, nil)
+	newTestSchema(data).query(t, `{ people(first: 4) { luck again: luck more fate friend { luck } friends(first: 2) { luck } } }`, nil)
 	slices.Sort(calls)
 	want := []string{"friend of 4", "friends of 4", "luck of 3", "luck of 4", "luck of 4", "luck of 5", "people of 1"} // more and fate share one
 	if d := cmp.Diff(want, calls); d != "" {
@@ -557,23 +557,23 @@ func TestDisabledAndBypassedQueriesRunInGqlgen(t *testing.T) {
 		"disabled": {Disabled: true},
 		"bypassed": {Bypass: func(context.Context) bool { return true }},
 	} {
-		w := newWorld(newTown())
-		w.Schema = New(gqlgen{}, newTown().tables(), o)
-		if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen {
+		w := newTestSchema(newTestData())
+		w.Schema = New(gqlgen{}, newTestData().tables(), o)
+		if got := w.query(t, `{ first { name } }`, nil); got != byGqlgen {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
 
 func TestRootFieldsAreTimed(t *testing.T) {
-	w := newWorld(newTown())
-	w.ask(t, `{ __typename a: first { name } people { name } }`, nil)
+	w := newTestSchema(newTestData())
+	w.query(t, `{ __typename a: first { name } people { name } }`, nil)
 	if d := cmp.Diff([]string{"first", "people"}, w.roots); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
-// Fields that wait for each other load in parallel, the first time and later.
+// Fields of one level load in parallel, in the first execution and later.
 func TestSlowFieldsLoadInParallel(t *testing.T) {
 	for _, tt := range []struct {
 		query  string
@@ -585,9 +585,9 @@ func TestSlowFieldsLoadInParallel(t *testing.T) {
 		{`{ a: first { friend { name } } b: first { luck friends { age } } }`, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			town := newTown()
-			town.slow = func(string) { time.Sleep(time.Second) }
-			w := newWorld(town)
+			data := newTestData()
+			data.slow = func(string) { time.Sleep(time.Second) }
+			w := newTestSchema(data)
 			doc := w.parse(t, tt.query)
 			for n := range 3 {
 				begin := time.Now()
@@ -605,11 +605,11 @@ func TestSlowFieldsLoadInParallel(t *testing.T) {
 // A field that was fast the last time does not delay others by more than its own duration.
 func TestFieldsThatBecomeSlowLoadInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
-		w := newWorld(town)
+		data := newTestData()
+		w := newTestSchema(data)
 		doc := w.parse(t, `{ first { age } a: people { name } b: people { name } c: people { name } }`)
 		w.run(t, doc, nil)
-		town.slow = func(string) { time.Sleep(time.Second) }
+		data.slow = func(string) { time.Sleep(time.Second) }
 		for _, want := range []time.Duration{2 * time.Second, time.Second} { // not known to be slow yet, then known
 			begin := time.Now()
 			w.run(t, doc, nil)
@@ -623,19 +623,19 @@ func TestFieldsThatBecomeSlowLoadInParallel(t *testing.T) {
 // A response waits for all started loaders, also after an error.
 func TestResponseWaitsForAllLoaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		town := newTown()
+		data := newTestData()
 		var running atomic.Int64
-		town.slow = func(field string) {
+		data.slow = func(field string) {
 			if field == "first" {
 				running.Add(1)
 				time.Sleep(time.Second)
 				running.Add(-1)
 			}
 		}
-		w := newWorld(town)
+		w := newTestSchema(data)
 		for _, wrong := range []func(string, int) error{failing("people", errors.New("broken")), panicking("people")} {
-			town.wrong = wrong
-			if got := w.ask(t, `{ first { age } people { name } }`, nil); got != byGqlgen || running.Load() != 0 {
+			data.wrong = wrong
+			if got := w.query(t, `{ first { age } people { name } }`, nil); got != byGqlgen || running.Load() != 0 {
 				t.Errorf("got %s with %d running loaders", got, running.Load())
 			}
 		}
@@ -643,7 +643,7 @@ func TestResponseWaitsForAllLoaders(t *testing.T) {
 }
 
 func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
-	w := newWorld(newTown())
+	w := newTestSchema(newTestData())
 	plans := func() (n int) {
 		w.plans.Range(func(any, any) bool { n++; return true })
 		return n
@@ -651,8 +651,8 @@ func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
 	doc := w.parse(t, `{ first { name } }`)
 	w.run(t, doc, nil)
 	for i := range 20 {
-		w.ask(t, fmt.Sprintf(`query Q%d($n: Int! = 1) { people(first: $n) { name friends { name } } }`, i), nil)
-		w.ask(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // there is no plan for it
+		w.query(t, fmt.Sprintf(`query Q%d($n: Int! = 1) { people(first: $n) { name friends { name } } }`, i), nil)
+		w.query(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // there is no plan for it
 	}
 	for i := range 3 {
 		w.run(t, doc, nil)
@@ -672,7 +672,7 @@ func TestPlansAreRemovedWithTheirDocument(t *testing.T) {
 }
 
 func TestPlansAreSafeForConcurrentUse(t *testing.T) {
-	w := newWorld(newTown())
+	w := newTestSchema(newTestData())
 	docs := []*ast.QueryDocument{
 		w.parse(t, `query($n: Int!) { people(first: $n) { name age luck friends(first: $n) { name luck more } } }`),
 		w.parse(t, `query($n: Int!) { first { name } people(first: $n) { friend { age } name } }`),
@@ -704,18 +704,18 @@ func TestDeferRunsOnce(t *testing.T) {
 	if count(t.Context()); done.Load() != 1 {
 		t.Errorf("without a plan: got %d calls, want 1", done.Load())
 	}
-	w, wrong := newWorld(newTown()), error(nil)
+	w, wrong := newTestSchema(newTestData()), error(nil)
 	w.tables.Query.Fields["first"] = LoadedObject(w.tables.Query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
 		count(ctx)
 		return []*person{{name: "ann"}}, wrong
 	})
 	done.Store(0)
-	if w.ask(t, `{ first { name } b: first { name } people { name } }`, nil); done.Load() != 2 {
+	if w.query(t, `{ first { name } b: first { name } people { name } }`, nil); done.Load() != 2 {
 		t.Errorf("with a plan: got %d calls, want 2", done.Load())
 	}
 	done.Store(0)
 	wrong = errors.New("broken")
-	if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen || done.Load() != 0 {
+	if got := w.query(t, `{ first { name } }`, nil); got != byGqlgen || done.Load() != 0 {
 		t.Errorf("with a failed plan: got %d calls, want 0", done.Load())
 	}
 }

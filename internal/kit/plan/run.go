@@ -17,12 +17,12 @@ var (
 	errAdded     = errors.New("a resolver added an error")
 )
 
-// maxAhead bounds the reserved capacity of a response, in bytes, so that a short response does not
-// pay for an earlier long one.
+// maxAhead limits the reserved capacity of a response, in bytes. Otherwise a long response would
+// make later short ones expensive.
 const maxAhead = 64 << 10
 
-// wrote stores the size of a response, unless the stored size is close: all processors share the
-// variable.
+// wrote stores the size of a response, unless the stored size is close: writes to a variable that
+// all processors share are slow.
 func (s *selectionSet) wrote(bytes int) {
 	if n, known := min(int64(bytes), maxAhead), s.bytes.Load(); n > known || n < known/2 {
 		s.bytes.Store(n)
@@ -32,7 +32,7 @@ func (s *selectionSet) wrote(bytes int) {
 // ahead returns the number of bytes to reserve for a response.
 func (s *selectionSet) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
 
-// A batch holds all objects at one position of a response that have one type.
+// A batch holds the objects of one type at one position of a response.
 type batch struct {
 	set   *selectionSet
 	objs  any // []*C
@@ -63,8 +63,8 @@ func runningOf(ctx context.Context) *execution {
 	return run
 }
 
-// run executes the set for the only object of objs, and appends the object and then end to out. If
-// it fails, no function passed to [Defer] is called.
+// run executes the set for the only object of objs, and appends the object and end to out. If it
+// fails, it calls no function that was passed to [Defer].
 func (s *selectionSet) run(ctx context.Context, objs any, vars map[string]any, out, end []byte) (data []byte, err error) {
 	run := &execution{vars: vars}
 	ctx = graphql.WithResponseContext(context.WithValue(ctx, runningKey{}, run), graphql.DefaultErrorPresenter, graphql.DefaultRecover)
@@ -102,11 +102,11 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// slow is the duration from which a part runs in parallel with others. Shorter parts are in memory.
-const slow = 50 * time.Microsecond
+// slowAfter is the maximum duration of a part that is not slow. Fast parts read from memory.
+const slowAfter = 50 * time.Microsecond
 
-// fill reads the fields of a batch and of all batches below it. Parts that were slow the last time,
-// or are read for the first time, run in parallel.
+// fill reads the fields of a batch and of all batches below it. New parts, and parts that were slow
+// the last time, run in parallel. So do all parts after a slow one.
 func (b *batch) fill(ctx context.Context, run *execution) error {
 	if b.set.plain {
 		return nil
@@ -128,14 +128,14 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 		switch {
 		case !b.set.deep || i == b.set.last || !p.loads(): // no part waits for it
 			err = b.part(ctx, run, i)
-		case slowSeen || !p.quick.Load():
+		case slowSeen || !p.fast.Load():
 			if others == nil {
 				others = &parallel{}
 			}
 			others.run(func() error { return b.timed(ctx, run, i) })
 		default:
 			err = b.timed(ctx, run, i)
-			slowSeen = slowSeen || !p.quick.Load()
+			slowSeen = slowSeen || !p.fast.Load()
 		}
 		if err != nil {
 			return err
@@ -158,8 +158,8 @@ func (b *batch) fill(ctx context.Context, run *execution) error {
 func (b *batch) timed(ctx context.Context, run *execution, i int) error {
 	begin := time.Now()
 	err := b.part(ctx, run, i)
-	if quick, known := time.Since(begin) <= slow, &b.set.parts[i].quick; known.Load() != quick {
-		known.Store(quick)
+	if fast, known := time.Since(begin) <= slowAfter, &b.set.parts[i].fast; known.Load() != fast {
+		known.Store(fast)
 	}
 	return err
 }
@@ -223,9 +223,9 @@ func (b *batch) write(out []byte, i int) []byte {
 		case p.typ != nil:
 			out = append(out, p.typ...)
 		case p.field.plain != nil:
-			out = p.field.leafOf(p.field.plain(out, b.objs, i), len(out))
+			out = p.field.checkNull(p.field.plain(out, b.objs, i), len(out))
 		case p.field.leaf != nil:
-			out = p.field.leafOf(p.field.leaf(out, b.parts[n].values, i), len(out))
+			out = p.field.checkNull(p.field.leaf(out, b.parts[n].values, i), len(out))
 		default:
 			out = b.parts[n].write(out, i)
 		}
@@ -233,9 +233,9 @@ func (b *batch) write(out []byte, i int) []byte {
 	return append(out, '}')
 }
 
-// leafOf returns out. It panics with errNull if the value after begin is null and the field is not
-// nullable.
-func (f *Field) leafOf(out []byte, begin int) []byte {
+// checkNull panics with errNull if the value from begin on is null and the field is not nullable. It
+// returns out.
+func (f *Field) checkNull(out []byte, begin int) []byte {
 	if !f.nullable && string(out[begin:]) == "null" {
 		panic(errNull)
 	}
@@ -261,12 +261,12 @@ func (r *result) write(out []byte, i int) []byte {
 }
 
 // object appends the object at a position.
-func (r *result) object(out []byte, place int32) []byte {
-	at := slot{i: place}
-	if place >= 0 && r.of.at != nil {
-		at = r.of.at[place]
+func (r *result) object(out []byte, position int32) []byte {
+	at := slot{i: position}
+	if position >= 0 && r.of.at != nil {
+		at = r.of.at[position]
 	}
-	if place < 0 || at.group == nullGroup {
+	if position < 0 || at.group == nullGroup {
 		return append(out, "null"...)
 	}
 	return r.below[at.group].write(out, int(at.i))

@@ -34,14 +34,14 @@ func (t *Type) To() (types []*Type) {
 	return types
 }
 
-// A Case is an object type of an interface or a union. [CaseOf] and [CaseOfValue] make it.
+// A Case is an object type of an interface or a union. [CaseOf] and [CaseOfValue] return one.
 type Case struct {
 	typ  *Type
 	is   func(v any) bool
 	list func(values []any) any // []*C
 }
 
-// CaseOf returns the case of values *C.
+// CaseOf returns the case of values *C. A nil pointer is null.
 func CaseOf[C any](typ *Type) Case {
 	return Case{
 		typ: typ,
@@ -64,8 +64,8 @@ func CaseOfValue[C any](typ *Type) Case {
 }
 
 // A Field is a field of an object type. [Scalar], [LoadedScalar], [Object], [ObjectList],
-// [LoadedObject], [LoadedList], [LoadedInterface] and [LoadedInterfaceList] make it. P is the Go
-// type of its objects.
+// [LoadedObject], [LoadedList], [LoadedInterface] and [LoadedInterfaceList] return one. Their P is
+// the Go type of the objects that have the field.
 type Field struct {
 	plain func(out []byte, objs any, i int) []byte // of a field that only reads its object
 	load  func(ctx context.Context, objs any, args any) (values any, err error)
@@ -87,18 +87,19 @@ func (f *Field) Nullable() *Field { f.nullable = true; return f }
 // Sparse marks a list of objects whose elements may be null.
 func (f *Field) Sparse() *Field { f.sparse = true; return f }
 
-// Args sets the function that reads the field's arguments. raw holds their values by name and may
-// hold others. Loaders receive its result. They must not modify it: requests share it.
+// Args sets the function that reads the field's arguments. raw holds their values by name, and may
+// hold other values. Loaders receive its result and must not modify it, because requests share it.
 func (f *Field) Args(args func(ctx context.Context, raw map[string]any) (any, error)) *Field {
 	f.args = args
 	return f
 }
 
-// A Directive calls the function of a directive for one object.
+// A Directive calls the function of a directive for one object. next returns a placeholder, because
+// the field is read later.
 type Directive func(ctx context.Context, obj any, next graphql.Resolver) (any, error)
 
 // Guard runs a directive before the field is read. If the directive returns an error or changes the
-// value, the plan fails and gqlgen executes the query. P is the type of the objects.
+// placeholder, the plan fails and gqlgen executes the query. P is the type of the objects.
 func Guard[P any](f *Field, directive Directive) *Field {
 	before := f.guard
 	f.guard = func(ctx context.Context, objs any) error {
@@ -209,7 +210,7 @@ func Each[P, V any](resolve func(ctx context.Context, obj P, args any) (V, error
 	}
 }
 
-// Refs converts a loader of structs to a loader of pointers to them.
+// Refs converts a loader of structs to a loader of pointers.
 func Refs[P, V any](load Loader[P, V]) Loader[P, *V] {
 	return func(ctx context.Context, objs []P, args any) ([]*V, error) {
 		values, err := load(ctx, objs, args)
@@ -217,7 +218,7 @@ func Refs[P, V any](load Loader[P, V]) Loader[P, *V] {
 	}
 }
 
-// ListRefs converts a loader of lists of structs to a loader of lists of pointers to them.
+// ListRefs converts a loader of lists of structs to a loader of lists of pointers.
 func ListRefs[P, V any](load Loader[P, []V]) Loader[P, []*V] {
 	return func(ctx context.Context, objs []P, args any) ([][]*V, error) {
 		values, err := load(ctx, objs, args)
@@ -273,8 +274,8 @@ func (p *parallel) wait() error {
 // children holds the objects of a field of several parents. Positions count all of them.
 type children struct {
 	objs   any     // []*C, of an object type
-	n      int     // []*C, of an object type
-	groups []group // of an interface or a union: one per case
+	n      int     // length of objs
+	groups []group // of an interface or a union, instead of objs: one per case
 	one    []int32 // position of each parent's child, -1 for null; nil for lists
 	many   []int32 // position of each parent's first child, and the end
 	absent []bool  // lists that are null; nil if none
@@ -302,7 +303,7 @@ func layoutOne[C any](f *Field, values any) children {
 	objs := make([]*C, 0, len(list))
 	for i, v := range list {
 		if c.one[i] = -1; v != nil {
-			c.one[i] = int32(len(objs)) //nolint:gosec // an answer has fewer
+			c.one[i] = int32(len(objs)) //nolint:gosec // a response has fewer
 			objs = append(objs, v)
 		}
 	}
@@ -321,7 +322,7 @@ func layoutMany[C any](f *Field, values any) children {
 	objs := make([]*C, 0, len(all))
 	for i, v := range all {
 		if c.at[i] = (slot{group: nullGroup}); v != nil {
-			c.at[i] = slot{i: int32(len(objs))} //nolint:gosec // an answer has fewer
+			c.at[i] = slot{i: int32(len(objs))} //nolint:gosec // a response has fewer
 			objs = append(objs, v)
 		}
 	}
@@ -357,7 +358,7 @@ func concat[V any](f *Field, lists [][]V) (all []V, c children) {
 		} else {
 			all = append(all, list...)
 		}
-		c.many = append(c.many, int32(len(all))) //nolint:gosec // an answer has fewer
+		c.many = append(c.many, int32(len(all))) //nolint:gosec // a response has fewer
 	}
 	return all, c
 }
@@ -370,7 +371,7 @@ func groupByCase[I any](f *Field, list []I, nullable bool) (c children) {
 	for i, v := range list {
 		c.at[i].group = nullGroup
 		if n := slices.IndexFunc(cases, func(c Case) bool { return c.is(v) }); n >= 0 {
-			c.at[i] = slot{int32(n), int32(len(of[n]))} //nolint:gosec // an answer has fewer
+			c.at[i] = slot{int32(n), int32(len(of[n]))} //nolint:gosec // a response has fewer
 			of[n] = append(of[n], v)
 		} else {
 			c.null = c.null || !nullable
@@ -385,24 +386,24 @@ func groupByCase[I any](f *Field, list []I, nullable bool) (c children) {
 	return c
 }
 
-// counting returns 0, 1, 2 and so on. The result must not be modified.
+// counting returns the numbers 0 to n-1. The result must not be modified.
 func counting(n int) []int32 {
 	if n <= len(firstIndexes) {
 		return firstIndexes[:n:n]
 	}
 	out := make([]int32, n)
 	for i := range out {
-		out[i] = int32(i) //nolint:gosec // an answer has fewer
+		out[i] = int32(i) //nolint:gosec // a response has fewer
 	}
 	return out
 }
 
 // firstIndexes serves short lists without an allocation. It must not be modified.
-var firstIndexes = func() (places [256]int32) { //nolint:gochecknoglobals // never modified
-	for i := range places {
-		places[i] = int32(i) //nolint:gosec // 256
+var firstIndexes = func() (indexes [256]int32) { //nolint:gochecknoglobals // never modified
+	for i := range indexes {
+		indexes[i] = int32(i) //nolint:gosec // 256
 	}
-	return places
+	return indexes
 }()
 
 // OrNull appends null for nil, and otherwise calls write.

@@ -17,9 +17,9 @@
 // where object is the name of the object's type. Without an append function, plans use the
 // marshaler.
 //
-// A comment in the generated code names each unsupported field and the reason. gqlgen executes
-// queries for it. Unsupported are fields of types without Go structs, lists of lists, and leaves
-// that only a context marshaler writes.
+// gqlgen executes queries for unsupported fields: fields of types without Go structs, lists of
+// lists, and leaves that only a context marshaler writes. A comment in the generated code names each
+// such field and the reason.
 package plangen
 
 import (
@@ -40,7 +40,7 @@ import (
 //go:embed plans.gotpl
 var template string
 
-// Plugin is the plugin. The zero value is ready.
+// Plugin implements gqlgen's plugin interfaces. The zero value is ready.
 type Plugin struct{}
 
 var (
@@ -161,7 +161,7 @@ func cases(i *codegen.Interface) (list []string) {
 
 func lookup(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
-// A planned field is code, or the reason why gqlgen must execute the field.
+// A planned holds the code of a field, or the reason why gqlgen must execute the field.
 type planned struct{ Code, Why string }
 
 // planned returns the code of a field.
@@ -176,8 +176,8 @@ func (g *generator) planned(f *codegen.Field) planned {
 	return planned{Code: code}
 }
 
-// field returns the code of a field without arguments and directives, or the reason why there is
-// none.
+// field returns the code of a field without its arguments and directives, or the reason why there
+// is none.
 func (g *generator) field(f *codegen.Field) (code, why string) {
 	if f.IsMap() || f.VOkFunc {
 		return "", "no Go field, method or resolver"
@@ -394,8 +394,8 @@ func writer(tr *config.TypeReference, object, v string) (code, why string) {
 	return fmt.Sprintf("plan.Marshal(out, %s(%s))", templates.Call(tr.Marshaler), v), ""
 }
 
-// function returns code of a function that writes v. If that code only calls another function, it
-// returns that function.
+// function returns the code of a function that writes v. If write only calls another function with v,
+// it returns the name of that function.
 func function(tr *config.TypeReference, write string) string {
 	if name, ok := strings.CutSuffix(write, "(out, v)"); ok && !strings.Contains(name, "(") {
 		return name
