@@ -12,23 +12,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// complainEvery is the minimum interval between log entries for undelivered traces.
-const complainEvery = time.Minute
+// logInterval is the minimum interval between log entries about lost spans.
+const logInterval = time.Minute
 
-// exporter delivers spans, logs failed deliveries and can be aborted. The library would report
-// errors to a handler of the whole process.
+// An exporter delivers spans and logs failed deliveries. The library would report errors to a
+// handler of the whole process.
 type exporter struct {
 	sdktrace.SpanExporter
 	log   *slog.Logger
-	life  context.Context // ends with abort
-	abort context.CancelFunc
+	life  context.Context    // ends with abort
+	abort context.CancelFunc // ends running and later deliveries
 
 	throttle clock.Throttle
 	lost     atomic.Int64 // spans since the last log entry
 }
 
 func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
-	e := &exporter{SpanExporter: next, log: log, throttle: clock.Throttle{Every: complainEvery}}
+	e := &exporter{SpanExporter: next, log: log, throttle: clock.Throttle{Every: logInterval}}
 	e.life, e.abort = context.WithCancel(context.Background())
 	return e
 }
@@ -40,12 +40,12 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	stop := context.AfterFunc(e.life, cancel) //nolint:contextcheck // a delivery ends with the exporter too
 	defer stop()
 	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
-		e.complain(ctx, err, len(spans))
+		e.logLoss(ctx, err, len(spans))
 	}
 	return nil
 }
 
-func (e *exporter) complain(ctx context.Context, err error, spans int) {
+func (e *exporter) logLoss(ctx context.Context, err error, spans int) {
 	if partial := (*partialError)(nil); errors.As(err, &partial) {
 		spans = partial.rejected
 	}

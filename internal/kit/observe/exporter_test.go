@@ -34,7 +34,7 @@ func TestFailedExportsAreLoggedOnceAMinute(t *testing.T) {
 		var log bytes.Buffer
 		e := newExporter(failing{}, slog.New(slog.NewJSONHandler(&log, nil)))
 		defer e.abort()
-		for range 121 { // two minutes and the first moment
+		for range 121 { // two minutes and the first call
 			if err := e.ExportSpans(t.Context(), make([]sdktrace.ReadOnlySpan, 10)); err != nil {
 				t.Fatalf("got error %v, want nil", err)
 			}
@@ -42,14 +42,14 @@ func TestFailedExportsAreLoggedOnceAMinute(t *testing.T) {
 		}
 		var lost []int
 		for line := range strings.Lines(log.String()) {
-			var said struct {
+			var entry struct {
 				Spans int
 				Err   string
 			}
-			if err := json.Unmarshal([]byte(line), &said); err != nil || len(said.Err) != 500 {
-				t.Errorf("%v, %d bytes of error: %s", err, len(said.Err), line)
+			if err := json.Unmarshal([]byte(line), &entry); err != nil || len(entry.Err) != 500 {
+				t.Errorf("%v, %d bytes of error: %s", err, len(entry.Err), line)
 			}
-			lost = append(lost, said.Spans)
+			lost = append(lost, entry.Spans)
 		}
 		if d := cmp.Diff([]int{10, 600, 600}, lost); d != "" {
 			t.Errorf("lost spans (-want +got)\n%s", d)
@@ -60,11 +60,11 @@ func TestFailedExportsAreLoggedOnceAMinute(t *testing.T) {
 func TestCloseDeliversSpansAndStops(t *testing.T) {
 	var requests atomic.Int64
 	tests := []struct {
-		name     string
-		answer   http.HandlerFunc
-		give     time.Duration
-		most     time.Duration
-		complain bool
+		name    string
+		answer  http.HandlerFunc
+		timeout time.Duration
+		limit   time.Duration
+		logs    bool
 	}{
 		{"a collector", func(http.ResponseWriter, *http.Request) {}, time.Minute, time.Minute, false},
 		{"a collector that hangs", func(_ http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func TestCloseDeliversSpansAndStops(t *testing.T) {
 				requests.Add(1)
 				tt.answer(w, r)
 			}))
-			quiet(t)
+			clearEnv(t)
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
 			var log testkit.Log
@@ -95,19 +95,19 @@ func TestCloseDeliversSpansAndStops(t *testing.T) {
 				span.End()
 			}
 			testkit.Eventually(t, 5*time.Second, func() bool { return requests.Load() > 0 })
-			ctx, cancel := context.WithTimeout(t.Context(), tt.give)
+			ctx, cancel := context.WithTimeout(t.Context(), tt.timeout)
 			defer cancel()
 			begin := time.Now()
 			tracing.Close(ctx)
 			tracing.Close(ctx) // a second call is harmless
-			if took := time.Since(begin); took > tt.most {
-				t.Errorf("took %v, want at most %v", took, tt.most)
+			if took := time.Since(begin); took > tt.limit {
+				t.Errorf("took %v, want at most %v", took, tt.limit)
 			}
-			if n := requests.Load(); !tt.complain && n != 5 {
+			if n := requests.Load(); !tt.logs && n != 5 {
 				t.Errorf("got %d batches, want 5", n)
 			}
-			if complained := strings.Contains(log.String(), "traces not delivered"); complained != tt.complain {
-				t.Errorf("got complaint %v, want %v\n%s", complained, tt.complain, log.String())
+			if logged := strings.Contains(log.String(), "traces not delivered"); logged != tt.logs {
+				t.Errorf("got log entry %v, want %v\n%s", logged, tt.logs, log.String())
 			}
 			collector.CloseClientConnections()
 			collector.Close()

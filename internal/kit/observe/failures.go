@@ -9,9 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A FailureLog counts and logs background failures of a package: failures that are retried or that
-// a fallback hides. It counts each failure and throttles the log, because failures may come with
-// every request. It is safe for concurrent use.
+// A FailureLog counts and logs failures of a package that are retried or that a fallback hides. It
+// throttles the log, because failures may come with every request. It is safe for concurrent use.
 type FailureLog struct {
 	log       *slog.Logger
 	message   string
@@ -40,8 +39,8 @@ func NewFailureLog(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *
 	return f
 }
 
-// Record counts a failure of one of the operations. It logs the error unless a failure of the same
-// operation was logged recently.
+// Record counts a failure of an operation, one of [FailureOpts.Doings]. It logs the error, but at
+// most once in ten seconds per operation.
 func (f *FailureLog) Record(ctx context.Context, doing string, err error) {
 	f.total.WithLabelValues(doing).Inc()
 	if f.throttles[doing].Allow() {

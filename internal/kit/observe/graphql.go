@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// GraphQLMetrics is a gqlgen extension that counts and times queries and mutations, and adds the
+// GraphQLMetrics is a gqlgen extension that times queries and mutations, counts errors, and adds the
 // operation name to the request log. It does not time subscriptions, which mostly wait. The client
 // chooses the operation name, so the name is no label.
 type GraphQLMetrics struct {
@@ -132,8 +132,9 @@ func (g *GraphQLMetrics) RootField(field string, took time.Duration) {
 	g.fields.of(rootField{ast.Query, field}).Observe(took.Seconds())
 }
 
-// Shown counts an error of a field by its code. It counts other errors in the request log. gqlgen
-// passes them to no extension; the server's error presenter calls Shown for every error.
+// Shown counts an error of a field by its code, and adds other errors to the count in the request
+// log. The server's error presenter calls Shown for every error: gqlgen passes the other errors to
+// no extension.
 func (g *GraphQLMetrics) Shown(ctx context.Context, err *gqlerror.Error) {
 	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
 		code, _ := err.Extensions["code"].(string)
@@ -150,5 +151,5 @@ func (g *GraphQLMetrics) Shown(ctx context.Context, err *gqlerror.Error) {
 	}
 }
 
-// cut shortens an ASCII string to at most n bytes.
+// cut returns the first n bytes of s. It may split a character.
 func cut(s string, n int) string { return s[:min(len(s), n)] }

@@ -36,18 +36,18 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// CopyRequestID returns a copy of the context in with the request id of the context of. Use it for
-// work that outlives the request.
-func CopyRequestID(of, in context.Context) context.Context {
-	if r := requestOf(of); r != nil {
-		return context.WithValue(in, requestKey{}, &request{id: strings.Clone(r.id)})
+// CopyRequestID returns a child of to with the request id of from. Use it for work that outlives
+// the request.
+func CopyRequestID(from, to context.Context) context.Context {
+	if r := requestOf(from); r != nil {
+		return context.WithValue(to, requestKey{}, &request{id: strings.Clone(r.id)})
 	}
-	return in
+	return to
 }
 
-// goodID reports whether a client's request id is accepted: 8 to 64 letters, digits and dashes.
+// validID reports whether a client's request id is accepted: 8 to 64 letters, digits and dashes.
 // Other characters could forge a log line.
-func goodID(id string) bool {
+func validID(id string) bool {
 	if len(id) < 8 || len(id) > 64 {
 		return false
 	}
@@ -61,7 +61,7 @@ func goodID(id string) bool {
 	return true
 }
 
-// newID returns a random request id of 26 characters. It is unique but need not be unguessable.
+// newID returns a random request id of 26 characters. It is unique, but may be predictable.
 func newID() string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	var text [26]byte
@@ -81,9 +81,9 @@ type exchange struct {
 	out     statusWriter
 }
 
-// HTTP assigns an id to every request and returns it in the response. The id is the client's
-// X-Request-Id, if that has 8 to 64 letters, digits or dashes. HTTP logs, counts and times
-// requests. The label "route" is the pattern of the mux.
+// HTTP returns a handler that logs, counts and times requests. The label "route" is the pattern of
+// the mux. Each request has an id, which the response returns in X-Request-Id. It is the client's
+// X-Request-Id if that has 8 to 64 letters, digits or dashes. Otherwise it is random.
 func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Handler {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_http_request_seconds", Help: "Time of HTTP requests, by route and status class.",
@@ -93,14 +93,14 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Han
 		Name: "tandian_http_requests_in_flight", Help: "HTTP requests being served.",
 	})
 	reg.MustRegister(seconds, inFlight)
-	by := &observers[answerKind]{series: func(k answerKind) prometheus.Observer {
+	by := &observers[requestLabels]{series: func(k requestLabels) prometheus.Observer {
 		return seconds.WithLabelValues(k.route, strconv.Itoa(k.class)+"xx")
 	}}
-	by.of(answerKind{"/graphql", 2})
+	by.of(requestLabels{"/graphql", 2})
 	lines := newRequestLogger(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := &exchange{out: statusWriter{ResponseWriter: w}}
-		if e.request.id = r.Header.Get("X-Request-Id"); !goodID(e.request.id) {
+		if e.request.id = r.Header.Get("X-Request-Id"); !validID(e.request.id) {
 			e.request.id = newID()
 		}
 		e.ids[0] = e.request.id
@@ -110,34 +110,34 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Han
 		defer func() { outer.Pattern = r.Pattern }() // for outer handlers
 		inFlight.Inc()
 		defer inFlight.Dec()
-		defer e.served(r, time.Now(), by, lines)
-		e.out.broken = true // until the handler returns; true after a panic
+		defer e.record(r, time.Now(), by, lines)
+		e.out.unfinished = true // also after a panic
 		next.ServeHTTP(&e.out, r)
-		e.out.broken = false
+		e.out.unfinished = false
 	})
 }
 
-// An answerKind holds the label values of a request.
-type answerKind struct {
+// requestLabels holds the label values of a request.
+type requestLabels struct {
 	route string
 	class int
 }
 
-// served counts, times and logs a request after its response is written.
-func (e *exchange) served(r *http.Request, begin time.Time, by *observers[answerKind], lines *requestLogger) {
+// record counts, times and logs a request after its response is written.
+func (e *exchange) record(r *http.Request, begin time.Time, by *observers[requestLabels], lines *requestLogger) {
 	took, status, route := time.Since(begin), e.out.code(), r.Pattern
 	if route == "" {
 		route = "none"
 	}
-	by.of(answerKind{route, status / 100}).Observe(took.Seconds())
+	by.of(requestLabels{route, status / 100}).Observe(took.Seconds())
 	lines.log(r, route, status, &e.request, begin, took)
 }
 
 // statusWriter records the status.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
-	broken bool // the handler has not returned; at the end, it panicked
+	status     int
+	unfinished bool // the handler has not returned, or has panicked
 }
 
 func (w *statusWriter) WriteHeader(status int) {
@@ -166,7 +166,7 @@ func (w *statusWriter) code() int {
 	switch {
 	case w.status != 0:
 		return w.status
-	case w.broken:
+	case w.unfinished:
 		return http.StatusInternalServerError
 	}
 	return http.StatusOK

@@ -1,10 +1,9 @@
-// Package observe provides logs, metrics and traces: structured logs with the request id, metrics
-// of HTTP requests and GraphQL operations, and traces from a request to its SQL statements and
-// Redis commands.
+// Package observe provides structured logs with the request id, and metrics of HTTP requests and
+// GraphQL operations. Its traces lead from a request to its SQL statements and Redis commands.
 //
-// It never records a variable, a header or a document: client data stays out of logs, labels and
-// spans. Exceptions are the operation name, in the log and its span, and the trace id of a
-// traceparent header.
+// It records no variables, headers and documents: client data stays out of logs, labels and spans.
+// Exceptions are the operation name, the X-Request-Id and the trace id of a traceparent header.
+// None of them is a label.
 package observe
 
 import (
@@ -19,7 +18,7 @@ import (
 )
 
 // NewLogger returns a logger that writes to w. The format is "json", "text" (human-readable) or
-// "auto": text on a terminal, otherwise JSON. Entries logged with a request's context carry the
+// "auto": text on a terminal, otherwise JSON. Entries logged with a request's context have the
 // request id, and the trace id if there is a trace.
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "auto" {

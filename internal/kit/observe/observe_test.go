@@ -400,7 +400,7 @@ func TestLogFormats(t *testing.T) {
 			log := NewLogger(&out, tt.format, slog.LevelInfo)
 			handler := HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				log.DebugContext(r.Context(), "below the level")
-				log.With("room", "shop").InfoContext(r.Context(), "hello", "n", 7)
+				log.With("package", "shop").InfoContext(r.Context(), "hello", "n", 7)
 				log.WithGroup("inner").InfoContext(r.Context(), "grouped")
 			}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -412,7 +412,7 @@ func TestLogFormats(t *testing.T) {
 			if len(lines) != 3 {
 				t.Fatalf("%d lines, want 3:\n%s", len(lines), out.String())
 			}
-			for i, parts := range [][]string{{"hello", "room", "shop", "7", "request-0001"}, {"grouped", "request-0001"}, {"outside"}} {
+			for i, parts := range [][]string{{"hello", "package", "shop", "7", "request-0001"}, {"grouped", "request-0001"}, {"outside"}} {
 				if json.Valid([]byte(lines[i])) != tt.json {
 					t.Errorf("JSON: %v, want %v: %s", !tt.json, tt.json, lines[i])
 				}

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers caches the series of a metric by key. A vector would hash all labels under a lock. The
-// keys must be from a closed set, like labels. It is safe for concurrent use.
+// observers caches the series of a metric by key. A vector would hash all labels under a lock. Like
+// labels, the keys must be from a bounded set. It is safe for concurrent use.
 type observers[K comparable] struct {
 	series func(K) prometheus.Observer
 	known  atomic.Pointer[map[K]prometheus.Observer]

@@ -19,16 +19,16 @@ import (
 )
 
 // OperationTracer is a gqlgen extension that opens a span for each GraphQL operation and for each
-// field with a resolver. A span has the client's operation name, cut to 64 bytes. It has no
-// variables and no document.
+// field with a resolver. An operation's span has the client's operation name, cut to 64 bytes. It
+// has no variables and no document.
 type OperationTracer struct {
 	tracer     trace.Tracer
 	complexity func(context.Context) int
 }
 
-// GraphQL returns the extension, or nil if t is nil: with a field extension, gqlgen calls it for
-// every field of every response. complexity returns the complexity of the operation in the context.
-// It is required unless t is nil.
+// GraphQL returns the extension, or nil if t is nil. Do not add a nil extension: gqlgen calls each
+// one for every field of every response. complexity returns the complexity of the operation in the
+// context. It is required unless t is nil.
 func (t *Tracing) GraphQL(complexity func(context.Context) int) *OperationTracer {
 	if t == nil {
 		return nil
@@ -123,8 +123,8 @@ type resolvers struct {
 
 type resolversKey struct{}
 
-// first reports whether f is seen for the first time. A field of list elements is resolved once per
-// element, or once in all if it is a batch field.
+// first reports whether f is seen for the first time. gqlgen resolves a field of list elements once
+// per element, or once for all elements if it is a batch field.
 func (r *resolvers) first(f *ast.Field) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +139,7 @@ func (r *resolvers) first(f *ast.Field) bool {
 }
 
 // InterceptField implements graphql.FieldInterceptor. If a field is resolved for each element of a
-// list, only the first call has a span. The work of other calls is below the span of the operation
-// or of an outer field.
+// list, only the first call has a span. Spans of the other calls are children of an outer span.
 func (o *OperationTracer) InterceptField(ctx context.Context, next graphql.Resolver) (any, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil || !fc.IsResolver || !IsTraced(ctx) {
@@ -156,8 +155,8 @@ func (o *OperationTracer) InterceptField(ctx context.Context, next graphql.Resol
 	return res, err
 }
 
-// fingerprint returns a hash of a document without values, spaces and comments. Values are left out
-// so that the hash cannot be used to guess a secret in a document.
+// fingerprint returns a hash of a document without values, spaces and comments. With values, the
+// hash could be used to guess a secret in a document.
 func fingerprint(document string) string {
 	hash := sha256.New()
 	for lex := lexer.New(&ast.Source{Input: document}); ; {

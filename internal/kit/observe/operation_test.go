@@ -37,9 +37,9 @@ func seven(context.Context) int { return 7 }
 
 // field resolves a field of a document. It returns the context in which gqlgen resolves the
 // children: that of the resolver, whose span has ended.
-func field(ctx context.Context, o *OperationTracer, object string, place *ast.Field, resolver bool, next graphql.Resolver) context.Context {
+func field(ctx context.Context, o *OperationTracer, object string, def *ast.Field, resolver bool, next graphql.Resolver) context.Context {
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
-		Object: object, Field: graphql.CollectedField{Field: place}, IsResolver: resolver,
+		Object: object, Field: graphql.CollectedField{Field: def}, IsResolver: resolver,
 	})
 	_, _ = o.InterceptField(ctx, func(inner context.Context) (any, error) {
 		ctx = inner //nolint:fatcontext // as gqlgen does
@@ -77,7 +77,7 @@ func TestOperationSpanContainsFieldSpans(t *testing.T) {
 	})
 	root.End()
 	name := "query Cafes" + strings.Repeat("s", 59)
-	want := []shown{
+	want := []spanInfo{
 		{Name: "graphql.parse", Below: name},
 		{Name: "graphql.validate", Below: name},
 		{Name: "SELECT shops", Below: "shop.List", Failed: true, Attributes: map[string]any{"error.type": "*errors.errorString"}},
@@ -90,7 +90,7 @@ func TestOperationSpanContainsFieldSpans(t *testing.T) {
 		}},
 		{Name: "root"},
 	}
-	if d := cmp.Diff(want, show(memory.GetSpans())); d != "" {
+	if d := cmp.Diff(want, spanInfos(memory.GetSpans())); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") {
@@ -128,7 +128,7 @@ func TestServerErrorsFailTheOperationSpan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tracing, memory := traced(t)
 			operation(t.Context(), tracing.GraphQL(seven), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Mutation}}, tt.res, nil)
-			spans := show(memory.GetSpans())
+			spans := spanInfos(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Name != "mutation" || spans[0].Attributes["graphql.errors"] != tt.errors || spans[0].Failed != tt.failed {
 				t.Errorf("got spans %+v, want %v errors, failed: %v", spans, tt.errors, tt.failed)
 			}
@@ -141,7 +141,7 @@ func TestSubscriptionSpanEndsBeforeFirstEvent(t *testing.T) {
 	o := tracing.GraphQL(seven)
 	oc := &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Subscription, Name: "News"}}
 	operation(t.Context(), o, oc, &graphql.Response{}, func(ctx context.Context) {
-		if spans := show(memory.GetSpans()); len(spans) != 1 || spans[0].Name != "subscription News" {
+		if spans := spanInfos(memory.GetSpans()); len(spans) != 1 || spans[0].Name != "subscription News" {
 			t.Errorf("at the first event: got ended spans %+v", spans)
 		}
 		if !trace.SpanContextFromContext(ctx).HasTraceID() {

@@ -51,7 +51,7 @@ func newOTLPClient(s otlpSettings, version string) *otlpClient {
 // Start does nothing: the first upload connects.
 func (*otlpClient) Start(context.Context) error { return nil }
 
-// Stop closes the idle connections. The context of an upload ends the upload.
+// Stop closes the idle connections. It does not end an upload.
 func (c *otlpClient) Stop(context.Context) error {
 	c.http.CloseIdleConnections()
 	return nil
@@ -100,7 +100,7 @@ func (c *otlpClient) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), err
 }
 
-// post sends one request. On an error it returns whether to retry and the collector's minimum
+// post sends one request. With an error, it reports whether to retry, and the collector's minimum
 // delay.
 func (c *otlpClient) post(ctx context.Context, body []byte) (retryAfter time.Duration, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.String(), bytes.NewReader(body))
@@ -210,7 +210,7 @@ func eachField(message []byte, do func(field protowire.Number, value []byte, n u
 			do(field, value, 0)
 		case protowire.VarintType:
 			do(field, nil, number)
-		default: // no field that is read here
+		default: // no known field has another type
 		}
 		message = message[size:]
 	}

@@ -28,8 +28,8 @@ type otlpSettings struct {
 	tls      *tls.Config // nil: the certificate authorities of the system
 }
 
-// otlpEnv returns the environment variable OTEL_EXPORTER_OTLP_TRACES_name, or else
-// OTEL_EXPORTER_OTLP_name, and which of them it is.
+// otlpEnv returns the value and the name of the environment variable
+// OTEL_EXPORTER_OTLP_TRACES_name, or else OTEL_EXPORTER_OTLP_name.
 func otlpEnv(name string) (value, variable string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
 		if value = strings.TrimSpace(os.Getenv(prefix + name)); value != "" {
@@ -39,21 +39,22 @@ func otlpEnv(name string) (value, variable string) {
 	return "", ""
 }
 
-// readOTLPSettings reads the variables OTEL_EXPORTER_OTLP_*, each also for traces alone:
-// ENDPOINT, HEADERS, TIMEOUT, COMPRESSION, PROTOCOL, CERTIFICATE, CLIENT_CERTIFICATE and
-// CLIENT_KEY. Without an endpoint it returns a nil endpoint.
+// readOTLPSettings reads the variables ENDPOINT, HEADERS, TIMEOUT, COMPRESSION, PROTOCOL,
+// CERTIFICATE, CLIENT_CERTIFICATE and CLIENT_KEY by [otlpEnv]. Without ENDPOINT, it reads nothing
+// else and returns a nil endpoint.
 //
-// An invalid endpoint, protocol or file is an error. As the specification wants, other
-// invalid values are ignored; the log names their variables.
+// It returns an error for an invalid endpoint, an unsupported protocol and an invalid file. As the
+// specification requires, it ignores other invalid values. The log names their variables.
 func readOTLPSettings(log *slog.Logger) (s otlpSettings, err error) {
 	if s.endpoint, err = otlpEndpoint(); err != nil || s.endpoint == nil {
 		return s, err
 	}
 	ignore := func(variable string) { log.Warn("invalid trace setting ignored", "variable", variable) }
-	if protocol, _ := otlpEnv("PROTOCOL"); protocol == "grpc" {
-		return s, errors.New("traces are sent by HTTP and not by gRPC: leave out OTEL_EXPORTER_OTLP_PROTOCOL and name the collector's HTTP port, usually 4318")
-	} else if protocol == "http/json" {
-		return s, errors.New("traces are sent as http/protobuf and not as http/json: leave out OTEL_EXPORTER_OTLP_PROTOCOL")
+	switch protocol, variable := otlpEnv("PROTOCOL"); protocol {
+	case "grpc":
+		return s, fmt.Errorf("unsupported %s %q (want http/protobuf): use the collector's HTTP port, usually 4318", variable, protocol)
+	case "http/json":
+		return s, fmt.Errorf("unsupported %s %q (want http/protobuf)", variable, protocol)
 	}
 	s.timeout = defaultOTLPTimeout
 	if v, variable := otlpEnv("TIMEOUT"); v != "" {
@@ -77,7 +78,7 @@ func readOTLPSettings(log *slog.Logger) (s otlpSettings, err error) {
 	}
 	s.tls, err = otlpTLS()
 	if err == nil && s.tls != nil && s.endpoint.Scheme != "https" {
-		err = errors.New("certificates for traces (OTEL_EXPORTER_OTLP_CERTIFICATE) need an https:// endpoint")
+		err = errors.New("trace certificates (OTEL_EXPORTER_OTLP_CERTIFICATE) require an https:// endpoint")
 	}
 	return s, err
 }
@@ -90,7 +91,7 @@ func otlpEndpoint() (*url.URL, error) {
 	}
 	u, err := url.Parse(v)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("the endpoint for traces (OTEL_EXPORTER_OTLP_ENDPOINT) is no http:// or https:// URL")
+		return nil, fmt.Errorf("invalid %s: want an http:// or https:// URL", variable)
 	}
 	if variable == "OTEL_EXPORTER_OTLP_ENDPOINT" { // the base URL of all signals
 		return u.JoinPath("v1/traces"), nil
@@ -99,10 +100,10 @@ func otlpEndpoint() (*url.URL, error) {
 	return u, nil
 }
 
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") //nolint:gochecknoglobals // a constant that Go cannot say
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") //nolint:gochecknoglobals // never modified
 
-// otlpHeaders reads a list like api-key=one,other=two%20words, and reports whether all of it
-// is valid. It leaves out invalid elements.
+// otlpHeaders parses a list like api-key=one,other=two%20words. It omits invalid elements; then
+// valid is false.
 func otlpHeaders(list string) (headers map[string]string, valid bool) {
 	headers, valid = map[string]string{}, true
 	for element := range strings.SplitSeq(list, ",") {
@@ -121,7 +122,7 @@ func otlpHeaders(list string) (headers map[string]string, valid bool) {
 	return headers, valid
 }
 
-// otlpTLS reads the files of certificates. It returns nil if there are none.
+// otlpTLS reads the certificate files. It returns nil if there are none.
 func otlpTLS() (*tls.Config, error) {
 	roots, _ := otlpEnv("CERTIFICATE")
 	certificate, _ := otlpEnv("CLIENT_CERTIFICATE")

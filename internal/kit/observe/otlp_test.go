@@ -39,7 +39,7 @@ func spansNamed(names ...string) []*tracepb.ResourceSpans {
 // clientOf returns a client with the settings of the environment.
 func clientOf(t *testing.T, env map[string]string) *otlpClient {
 	t.Helper()
-	quiet(t)
+	clearEnv(t)
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
@@ -125,14 +125,14 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 	}
 }
 
-// answers is a collector without a network. Each answer is for one request, the last one for all
-// further requests.
-type answers struct {
-	list     []answer
+// A fakeCollector is a collector without a network. Each element of list is the response to one
+// request, the last one also to all further requests.
+type fakeCollector struct {
+	list     []fakeResponse
 	requests int
 }
 
-type answer struct {
+type fakeResponse struct {
 	code   int
 	header http.Header
 	body   io.ReadCloser
@@ -141,7 +141,7 @@ type answer struct {
 	hangs  bool // until the context of the request ends
 }
 
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *fakeCollector) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	a.requests++
 	is := a.list[min(a.requests, len(a.list))-1]
@@ -158,17 +158,17 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: is.code, Header: is.header, Body: is.body}, nil
 }
 
-func status(code int, retryAfter string) answer {
-	return answer{code: code, header: http.Header{"Retry-After": {retryAfter}}, body: io.NopCloser(strings.NewReader("busy"))}
+func status(code int, retryAfter string) fakeResponse {
+	return fakeResponse{code: code, header: http.Header{"Retry-After": {retryAfter}}, body: io.NopCloser(strings.NewReader("busy"))}
 }
 
 func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
-	quiet(t)
-	refused := answer{err: errors.New("connection refused")}
-	hangs := answer{hangs: true}
+	clearEnv(t)
+	refused := fakeResponse{err: errors.New("connection refused")}
+	hangs := fakeResponse{hangs: true}
 	inFive := status(429, "")
 	inFive.in = 5 * time.Second
-	type list = []answer
+	type list = []fakeResponse
 	for _, tt := range []struct {
 		name     string
 		answers  list
@@ -195,7 +195,7 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &answers{list: tt.answers}
+				a := &fakeCollector{list: tt.answers}
 				c := newOTLPClient(otlpSettings{endpoint: &url.URL{Scheme: "http", Host: "collector"}, timeout: defaultOTLPTimeout}, "v1")
 				c.http.Transport = a
 				begin := time.Now()
@@ -214,7 +214,7 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 func TestUploadsEndWithTheirContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newOTLPClient(otlpSettings{endpoint: &url.URL{Scheme: "http", Host: "collector"}, timeout: time.Minute}, "v1")
-		c.http.Transport = &answers{list: []answer{status(503, "30")}}
+		c.http.Transport = &fakeCollector{list: []fakeResponse{status(503, "30")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
@@ -234,7 +234,7 @@ func TestLongResponsesAreCut(t *testing.T) {
 	for _, code := range []int{200, 400, 503} {
 		body := &endless{}
 		c := newOTLPClient(otlpSettings{endpoint: &url.URL{Scheme: "http", Host: "collector"}, timeout: time.Millisecond}, "v1")
-		c.http.Transport = &answers{list: []answer{{code: code, header: http.Header{"Content-Type": {otlpProtobuf}}, body: body}}}
+		c.http.Transport = &fakeCollector{list: []fakeResponse{{code: code, header: http.Header{"Content-Type": {otlpProtobuf}}, body: body}}}
 		if err := c.UploadTraces(t.Context(), spansNamed("a")); (err == nil) != (code == 200) || body.read > otlpMaxResponse {
 			t.Errorf("%d: %v after %d bytes", code, err, body.read)
 		}
@@ -266,7 +266,7 @@ func TestPartialSuccessIsLogged(t *testing.T) {
 				_, _ = w.Write(tt.answer)
 			}))
 			defer collector.Close()
-			quiet(t)
+			clearEnv(t)
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 			var log bytes.Buffer
 			tracing, err := NewTracing(t.Context(), "v1", slog.New(slog.NewTextHandler(&log, nil)))
@@ -316,7 +316,7 @@ func TestCollectorCertificatesAreVerified(t *testing.T) {
 	clients := 0
 	collector := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { clients += len(r.TLS.PeerCertificates) }))
 	defer collector.Close()
-	collector.TLS.ClientAuth = 1 // asks for a certificate
+	collector.TLS.ClientAuth = 1 // requests a certificate
 	collector.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	key, err := x509.MarshalPKCS8PrivateKey(collector.TLS.Certificates[0].PrivateKey)
 	if err != nil {
@@ -366,15 +366,15 @@ func TestInvalidTraceSettings(t *testing.T) {
 		{name: "HEADERS", value: "a=1,b=secret%0a", warns: true},
 		{name: "TRACES_HEADERS", value: "a=1,b=secret%zz", warns: true},
 		{name: "PROTOCOL", value: "http/protobuf"},
-		{name: "PROTOCOL", value: "http/json", err: "not as http/json"},
-		{name: "TRACES_PROTOCOL", value: "grpc", err: "not by gRPC"},
+		{name: "PROTOCOL", value: "http/json", err: `unsupported OTEL_EXPORTER_OTLP_PROTOCOL "http/json"`},
+		{name: "TRACES_PROTOCOL", value: "grpc", err: `unsupported OTEL_EXPORTER_OTLP_TRACES_PROTOCOL "grpc"`},
 		{name: "CERTIFICATE", value: "/nowhere.pem", err: "CERTIFICATE"},
 		{name: "CERTIFICATE", value: empty, err: "no certificate in PEM"},
 		{name: "CLIENT_CERTIFICATE", value: empty, err: "CLIENT_CERTIFICATE"},
 		{name: "CLIENT_KEY", value: empty, err: "CLIENT_CERTIFICATE"},
 	} {
 		t.Run(tt.name+" "+strconv.Quote(tt.value), func(t *testing.T) {
-			quiet(t)
+			clearEnv(t)
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 			t.Setenv("OTEL_EXPORTER_OTLP_"+tt.name, tt.value)
 			var log bytes.Buffer
@@ -395,7 +395,7 @@ func TestInvalidTraceSettings(t *testing.T) {
 		})
 	}
 	t.Run("a certificate without tls", func(t *testing.T) {
-		quiet(t)
+		clearEnv(t)
 		collector := httptest.NewTLSServer(nil)
 		defer collector.Close()
 		path := filepath.Join(t.TempDir(), "ca.pem")

@@ -16,14 +16,13 @@ const (
 	sampleAfter = 10
 )
 
-// A RequestLog configures the log of HTTP requests. A request that failed or
-// was slow always has a line. The others are sampled: the first 10 of each
-// second have a line, and after them one in Sample.
+// A RequestLog configures the log of HTTP requests. A request that failed or was slow always has a
+// line. The others are sampled: the first 10 of each second have a line, and after them one in
+// Sample.
 //
-// A request failed if its status is at least 400 or its GraphQL response has
-// errors. The attribute "count" is 1 plus the number of sampled-out requests
-// since the previous sampled line. So its sum over all lines is the number of
-// requests.
+// A request failed if its status is at least 400 or its GraphQL response has errors. The attribute
+// "count" is 1 plus the number of sampled-out requests since the previous sampled line. So its sum
+// over all lines is the number of requests.
 type RequestLog struct {
 	Log    *slog.Logger
 	Sample int           // 1 logs every request; 0 is DefaultLogSample
@@ -66,7 +65,7 @@ func (l *requestLogger) log(r *http.Request, route string, status int, info *req
 	)
 }
 
-// levelOf keeps the probes of an orchestrator out of the usual log.
+// levelOf returns the log level of a route: debug for probes and metrics.
 func levelOf(route string) slog.Level {
 	switch route {
 	case "/healthz", "/readyz", "/metrics":
@@ -75,7 +74,7 @@ func levelOf(route string) slog.Level {
 	return slog.LevelInfo
 }
 
-// A sampler selects the first events of each second and one in every after them.
+// A sampler selects the first events of each second, and after them one event in every.
 type sampler struct {
 	after, every int
 
@@ -85,8 +84,8 @@ type sampler struct {
 	skipped int   // events since the last selected one
 }
 
-// take returns the number of events that this one represents: itself and those
-// that were skipped before it. It returns 0 if this one is skipped.
+// take returns the number of events that this one represents: itself and the skipped ones before
+// it. It returns 0 if this one is skipped.
 func (s *sampler) take(now time.Time) (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// A logged is a handler with routes that succeed, fail or are slow, and the log of its requests.
-type logged struct {
+// A loggedHandler has routes that succeed, fail or are slow, and the log of its requests.
+type loggedHandler struct {
 	handler http.Handler
 	log     bytes.Buffer
 }
 
-func newLogged(cfg RequestLog) *logged {
-	l := &logged{}
+func newLogged(cfg RequestLog) *loggedHandler {
+	l := &loggedHandler{}
 	cfg.Log = NewLogger(&l.log, "json", slog.LevelInfo)
 	metrics := NewGraphQLMetrics(prometheus.NewRegistry())
 	mux := http.NewServeMux()
@@ -44,14 +44,14 @@ func newLogged(cfg RequestLog) *logged {
 	return l
 }
 
-func (l *logged) get(target string, times int) {
+func (l *loggedHandler) get(target string, times int) {
 	for range times {
 		l.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
 	}
 }
 
 // counts returns the attribute "count" of each line since the last call.
-func (l *logged) counts(t *testing.T) (counts []int) {
+func (l *loggedHandler) counts(t *testing.T) (counts []int) {
 	t.Helper()
 	for line := range strings.Lines(l.log.String()) {
 		var fields struct{ Count int }
@@ -154,9 +154,8 @@ func TestUnloggedRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkRequestLog compares the middleware without a log, with the default
-// sample, and with a line for each request, around a handler that does nothing.
-// "×off" is the ratio to the first.
+// BenchmarkRequestLog compares the middleware without a log, with the default sample, and with a
+// line for each request. "×off" is the ratio to the first.
 func BenchmarkRequestLog(b *testing.B) {
 	var off float64
 	for _, bench := range []struct {

@@ -32,7 +32,7 @@ func TestSpansRecordErrorKindsOnly(t *testing.T) {
 			tracing, memory := traced(t)
 			_, span := tracing.tracer.Start(t.Context(), "x")
 			EndSpan(span, tt.err)
-			spans := show(memory.GetSpans())
+			spans := spanInfos(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Failed != tt.failed || spans[0].Attributes["error.type"] != tt.kind {
 				t.Errorf("got spans %+v, want kind %v, failed: %v", spans, tt.kind, tt.failed)
 			}
@@ -59,7 +59,7 @@ func BenchmarkSpan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, span := Span(ctx, "room.Method")
+				_, span := Span(ctx, "shop.ByID")
 				span.End()
 			}
 		})

@@ -21,7 +21,7 @@ import (
 // Tracing sends OpenTelemetry traces to a collector. A nil Tracing is valid and does nothing. It is
 // safe for concurrent use.
 //
-// It sets no process-wide state: a span finds its tracer through its parent. So work outside a
+// It has no process-wide state: a span finds its tracer through its parent. So work outside a
 // request is not traced.
 type Tracing struct {
 	provider *sdktrace.TracerProvider
@@ -41,9 +41,9 @@ type Tracing struct {
 // It returns nil without an endpoint, with OTEL_SDK_DISABLED=true and with
 // OTEL_TRACES_EXPORTER=none.
 //
-// It does not connect: while the collector is unavailable, spans are lost and the log has an entry
-// once a minute. Traces are sent by HTTP as protobuf (http/protobuf). An invalid endpoint URL and
-// another OTEL_EXPORTER_OTLP_PROTOCOL are errors.
+// It does not connect. While the collector is unavailable, spans are lost, and the log has an entry
+// once a minute. Traces are sent by HTTP as protobuf. NewTracing returns an error for an invalid
+// endpoint, certificate file or resource attribute, and for the protocols grpc and http/json.
 func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil //nolint:nilnil // off
@@ -67,11 +67,11 @@ func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope), exporter: e}, nil
 }
 
-// flushTime bounds the last delivery at shutdown.
+// flushTime limits the last delivery at shutdown.
 const flushTime = 3 * time.Second
 
-// Close delivers finished spans until ctx ends, at most for three seconds, and stops. Spans that
-// end later are lost.
+// Close delivers the finished spans and stops. It takes at most three seconds and ends with ctx.
+// Spans that end later are lost.
 func (t *Tracing) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -80,23 +80,22 @@ func (t *Tracing) Close(ctx context.Context) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, t.exporter.abort)
 	defer stop()
-	// The library would return at the deadline and leave a delivery running. The exporter aborts
-	// deliveries at that time, so Shutdown returns soon.
+	// At the deadline, the library would return and leave a delivery running. Here the exporter
+	// aborts deliveries, so Shutdown returns soon.
 	if err := t.provider.Shutdown(context.WithoutCancel(ctx)); err != nil {
 		t.exporter.log.WarnContext(ctx, "traces not closed", "err", err)
 	}
 }
 
 // HTTP opens a span for each request, as a child of the traceparent header (W3C Trace Context). The
-// span has the method and the route pattern. It contains no other client data: no path, query,
-// header or address. Wrap it around the package's function HTTP, so that the request log carries
-// the trace id.
+// span has the method, the route pattern and the status. It contains no path, query, header or
+// address. Wrap it around the package's function HTTP, so that the request log has the trace id.
 //
 // Health checks and WebSocket upgrades are not traced: a span must not live as long as a socket.
 // Operations on a socket have their own traces.
 //
-// It is not otelhttp.NewHandler: that records the user agent, the path, the host and the addresses
-// of the client and its proxies, without an option.
+// otelhttp.NewHandler is no replacement: it always records the user agent, the path, the host and
+// the addresses of the client and its proxies.
 func (t *Tracing) HTTP(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -111,10 +110,10 @@ func (t *Tracing) HTTP(next http.Handler) http.Handler {
 			ctx = trace.ContextWithRemoteSpanContext(ctx, above.WithTraceState(trace.TraceState{}))
 		}
 		ctx, span := t.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
-		r, out := r.WithContext(ctx), &statusWriter{ResponseWriter: w, broken: true}
+		r, out := r.WithContext(ctx), &statusWriter{ResponseWriter: w, unfinished: true}
 		defer answered(span, r, out)
 		next.ServeHTTP(out, r)
-		out.broken = false
+		out.unfinished = false
 	})
 }
 
@@ -145,8 +144,7 @@ func traceable(r *http.Request) bool {
 	return !strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// methodOf returns the request's method if it is a standard one, since others are arbitrary client
-// text.
+// methodOf returns a standard method, or "_OTHER": other methods are arbitrary client text.
 func methodOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,

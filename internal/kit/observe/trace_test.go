@@ -32,21 +32,21 @@ func traced(t *testing.T) (*Tracing, *tracetest.InMemoryExporter) {
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, memory
 }
 
-// shown holds the checked parts of a span.
-type shown struct {
-	Name, Below string // the name of the span above it
+// A spanInfo holds the checked parts of a span.
+type spanInfo struct {
+	Name, Below string // Below is the name of the parent
 	Attributes  map[string]any
 	Failed      bool
 }
 
-func show(spans tracetest.SpanStubs) []shown {
+func spanInfos(spans tracetest.SpanStubs) []spanInfo {
 	names := map[trace.SpanID]string{}
 	for _, s := range spans {
 		names[s.SpanContext.SpanID()] = s.Name
 	}
-	list := make([]shown, len(spans))
+	list := make([]spanInfo, len(spans))
 	for i, s := range spans {
-		list[i] = shown{Name: s.Name, Below: names[s.Parent.SpanID()], Failed: s.Status.Code == codes.Error}
+		list[i] = spanInfo{Name: s.Name, Below: names[s.Parent.SpanID()], Failed: s.Status.Code == codes.Error}
 		for _, a := range s.Attributes {
 			if list[i].Attributes == nil {
 				list[i].Attributes = map[string]any{}
@@ -57,8 +57,8 @@ func show(spans tracetest.SpanStubs) []shown {
 	return list
 }
 
-// quiet unsets the variables that this machine may have.
-func quiet(t *testing.T) {
+// clearEnv unsets the OpenTelemetry variables of this machine.
+func clearEnv(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"} {
 		t.Setenv(name, "")
@@ -82,14 +82,14 @@ func TestEnvironmentEnablesTracing(t *testing.T) {
 		{name: "a collector for traces", env: map[string]string{special: "https://127.0.0.1:1/v1/traces"}, on: true},
 		{name: "disabled", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}},
 		{name: "no trace exporter", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}},
-		{name: "an invalid URL", env: map[string]string{general: "collector:4318"}, err: "no http:// or https:// URL"},
-		{name: "a URL without a host", env: map[string]string{special: "http:///v1"}, err: "no http:// or https:// URL"},
-		{name: "an unsupported protocol", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, err: "HTTP and not by gRPC"},
+		{name: "an invalid URL", env: map[string]string{general: "collector:4318"}, err: "invalid OTEL_EXPORTER_OTLP_ENDPOINT: want an http:// or https:// URL"},
+		{name: "a URL without a host", env: map[string]string{special: "http:///v1"}, err: "invalid OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: want an http:// or https:// URL"},
+		{name: "an unsupported protocol", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, err: `unsupported OTEL_EXPORTER_OTLP_PROTOCOL "grpc"`},
 		{name: "invalid attributes", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES": "none"}, err: "resource attributes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			quiet(t)
+			clearEnv(t)
 			for name, value := range tt.env {
 				t.Setenv(name, value)
 			}
@@ -115,13 +115,13 @@ func TestNilTracingAddsNoOverhead(t *testing.T) {
 		t.Error("got an extension")
 	}
 	ctx := t.Context()
-	inner, span := Span(ctx, "room.Method")
+	inner, span := Span(ctx, "shop.ByID")
 	if inner != ctx || span.IsRecording() || IsTraced(ctx) || CallSpan(ctx, "call").IsRecording() {
 		t.Error("got a trace")
 	}
 	EndSpan(span, io.EOF)
 	allocated := testing.AllocsPerRun(100, func() {
-		_, span := Span(ctx, "room.Method")
+		_, span := Span(ctx, "shop.ByID")
 		defer span.End()
 	})
 	if allocated != 0 {
@@ -132,22 +132,22 @@ func TestNilTracingAddsNoOverhead(t *testing.T) {
 func TestRequestSpansContainNoClientData(t *testing.T) {
 	tests := []struct {
 		name, method, target, traceparent string
-		want                              []shown
+		want                              []spanInfo
 	}{
-		{"a pattern", "GET", "/ok/secret?token=secret", "", []shown{{
+		{"a pattern", "GET", "/ok/secret?token=secret", "", []spanInfo{{
 			Name: "GET /ok/{id}", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/ok/{id}", "http.response.status_code": int64(200)},
 		}}},
-		{"a failure", "POST", "/broken", "", []shown{{
+		{"a failure", "POST", "/broken", "", []spanInfo{{
 			Name: "POST /broken", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/broken", "http.response.status_code": int64(500)}, Failed: true,
 		}}},
-		{"a client error", "POST", "/gone", "", []shown{{
+		{"a client error", "POST", "/gone", "", []spanInfo{{
 			Name: "POST /gone", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/gone", "http.response.status_code": int64(410)},
 		}}},
-		{"an unknown path and method", "SECRET", "/secret", "", []shown{{
+		{"an unknown path and method", "SECRET", "/secret", "", []spanInfo{{
 			Name: "_OTHER", Attributes: map[string]any{"http.request.method": "_OTHER", "http.response.status_code": int64(404)},
 		}}},
 		{"an unsampled client trace", "GET", "/silent", strings.TrimSuffix(traceparent, "1") + "0", nil},
-		{"an invalid traceparent", "GET", "/silent", "secret", []shown{{
+		{"an invalid traceparent", "GET", "/silent", "secret", []spanInfo{{
 			Name: "GET /silent", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/silent", "http.response.status_code": int64(200)},
 		}}},
 		{"a health check", "GET", "/healthz", "", nil},
@@ -162,8 +162,8 @@ func TestRequestSpansContainNoClientData(t *testing.T) {
 			}
 			r.Header.Set("Traceparent", tt.traceparent)
 			tracing.HTTP(newSite().handler).ServeHTTP(httptest.NewRecorder(), r)
-			got := show(memory.GetSpans())
-			if d := cmp.Diff(tt.want, got, cmp.Transformer("none", func(s []shown) []shown { return append([]shown{}, s...) })); d != "" {
+			got := spanInfos(memory.GetSpans())
+			if d := cmp.Diff(tt.want, got, cmp.Transformer("none", func(s []spanInfo) []spanInfo { return append([]spanInfo{}, s...) })); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") || strings.Contains(text, "203.0.113") {
@@ -185,7 +185,7 @@ func TestRequestsJoinTheTraceOfTheirClient(t *testing.T) {
 		t.Errorf("a span contains the tracestate: %s", text)
 	}
 	if len(spans) != 1 || spans[0].SpanContext.TraceID().String() != traceID || spans[0].Parent.SpanID().String() != "00f067aa0ba902b7" {
-		t.Errorf("got spans %+v", show(spans))
+		t.Errorf("got spans %+v", spanInfos(spans))
 	}
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	if len(lines) != 2 {
@@ -205,7 +205,7 @@ func TestPanicsFailTheRequestSpan(t *testing.T) {
 		tracing.HTTP(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).
 			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	}()
-	if spans := show(memory.GetSpans()); len(spans) != 1 || !spans[0].Failed {
+	if spans := spanInfos(memory.GetSpans()); len(spans) != 1 || !spans[0].Failed {
 		t.Errorf("got spans %+v", spans)
 	}
 }
