@@ -103,8 +103,8 @@ func (c *collection) collect(typ *Type, selections ast.SelectionSet) (ok bool) {
 // matches reports whether a fragment on a type applies to objects of t.
 func (t *Type) matches(on string) bool { return on == "" || on == t.Name || slices.Contains(t.Is, on) }
 
-// add adds a field, or merges it with the field of the same alias. It returns false at a directive or
-// a conflict.
+// add adds a field, or merges it with the field of the same alias. It returns false at a directive
+// or a conflict.
 func (c *collection) add(f *ast.Field) (ok bool) {
 	if len(f.Directives) > 0 {
 		return false

@@ -394,8 +394,8 @@ func writer(tr *config.TypeReference, object, v string) (code, why string) {
 	return fmt.Sprintf("plan.Marshal(out, %s(%s))", templates.Call(tr.Marshaler), v), ""
 }
 
-// function returns the code of a function that writes v. If write only calls another function with v,
-// it returns the name of that function.
+// function returns the code of a function that writes v. If write only calls another function with
+// v, it returns that function's name.
 func function(tr *config.TypeReference, write string) string {
 	if name, ok := strings.CutSuffix(write, "(out, v)"); ok && !strings.Contains(name, "(") {
 		return name
