@@ -19,7 +19,7 @@ type breakerOpenError struct{}
 
 func (breakerOpenError) Error() string { return "Redis circuit breaker is open" }
 
-// Unsent reports that Redis never received the command. Other packages check it without importing
+// Unsent returns true: Redis never received the command. Other packages call it without importing
 // this one.
 func (breakerOpenError) Unsent() bool { return true }
 
@@ -48,7 +48,7 @@ const (
 // caller's short deadline, which looks like a timeout, or stale connections.
 //
 // It is a hook of the node's client. Options.Limiter would not do: FailoverOptions has none. A
-// cluster's pipelines treat a Limiter's error as a lost connection, and retry three times with pauses.
+// cluster's pipelines treat a Limiter's error as a lost connection, and retry three times.
 //
 // All methods are safe for concurrent use.
 type breaker struct {
@@ -156,8 +156,8 @@ func outcomeOf(err error) outcome {
 // watch probes the node, and opens the breaker until it answers.
 //
 // No caller waits for its end: go-redis does not report that a client was closed, and a cluster also
-// closes clients of removed nodes. watch polls for that. It ends within
-// probePause + probeTimeout after the close.
+// closes clients of removed nodes. watch polls for that. It ends within probePause + probeTimeout
+// after the close.
 func (b *breaker) watch() {
 	defer b.watched.Store(false)
 	defer b.failures.Store(0) // first: the next probe needs new failures

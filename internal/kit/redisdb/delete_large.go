@@ -12,8 +12,8 @@ import (
 const sweepStep = 100
 
 // DeleteLarge deletes a key of any size. It removes the members of a large hash, set, sorted set or
-// list in steps of a hundred. So other clients wait only for one step. It deletes keys of up to a
-// hundred members, and other types, by UNLINK.
+// list in steps of a hundred. So other clients wait only for one step. UNLINK deletes the rest, keys
+// of up to a hundred members and other types.
 //
 // For other clients, the key disappears at once, as after DEL: DeleteLarge first renames it, within
 // its slot, to its name and ":sweep". Later writes to the name create a new key, which stays.

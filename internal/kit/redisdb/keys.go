@@ -42,10 +42,10 @@ type KeyScan struct {
 }
 
 // All scans the keys, on a cluster node by node. It measures them in steps of a hundred, with two
-// round trips each, so no command takes long. It yields each key that exists during the whole scan.
-// It may omit a key that is created, deleted or changes its type meanwhile. It may yield a key twice
-// while Redis resizes its table or a cluster moves slots. It yields an error, such as the end of
-// ctx, last and with a zero Key.
+// round trips each, so no command takes long. It yields each key with the prefix that exists during
+// the whole scan. It may omit a key that is created, deleted or changes its type meanwhile. It may
+// yield a key twice while Redis resizes its table or a cluster moves slots. It yields an error, such
+// as the end of ctx, last and with a zero Key.
 func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, error] {
 	return func(yield func(Key, error) bool) {
 		nodes, err := masters(ctx, rdb)

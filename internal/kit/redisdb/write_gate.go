@@ -80,8 +80,8 @@ func (g *WriteGate) Refused() bool {
 // ignoreGate is the context key of [IgnoreGate].
 type ignoreGate struct{}
 
-// IgnoreGate returns a context whose commands pass a closed gate. Use it only for invalidations: in
-// the outbox and in the recovery.
+// IgnoreGate returns a context whose commands pass a closed gate. Use it only for invalidations and
+// for the detection of failovers.
 func IgnoreGate(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ignoreGate{}, true)
 }
