@@ -37,7 +37,7 @@ type App struct {
 	proxies      clientaddr.Proxies
 	tracing      *observe.Tracing             // nil without a collector
 	demoPassword string                       // of the demo logins; "" without them
-	warmWait     time.Duration                // for warm caches; negative leaves them cold
+	warmWait     time.Duration                // maximum, for warm caches; negative leaves them cold
 	ready        chan struct{}                // closed when the server answers requests
 	stopping     chan struct{}                // closed when the server stops accepting requests
 	handler      atomic.Pointer[http.Handler] // nil until the start ends
@@ -63,8 +63,7 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	return &App{cfg: cfg, log: log, out: out, reg: NewRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), stopping: make(chan struct{})}, nil
 }
 
-// NewRegistry returns a registry with the metrics of the Go runtime, the process and the
-// build.
+// NewRegistry returns a registry with metrics of the Go runtime, the process and the build.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
@@ -74,10 +73,10 @@ func NewRegistry() *prometheus.Registry {
 // Ready returns a channel that is closed when the server answers requests.
 func (a *App) Ready() <-chan struct{} { return a.ready }
 
-// Addr returns the address of the server, once it is ready.
+// Addr returns the address of the server. Call it after Ready.
 func (a *App) Addr() string { return a.addr.Load().String() }
 
-// MetricsAddr returns the address of the metrics, once the server is ready.
+// MetricsAddr returns the address of the metrics. Call it after Ready.
 func (a *App) MetricsAddr() string {
 	if own := a.metricsAddr.Load(); own != nil {
 		return own.String()
@@ -85,7 +84,7 @@ func (a *App) MetricsAddr() string {
 	return a.Addr()
 }
 
-// Components returns the stores and services of the server, once it is ready.
+// Components returns the stores and services of the server, or nil before they are open.
 func (a *App) Components() *Components { return a.components.Load() }
 
 // Metrics returns the metrics that /metrics serves.
@@ -94,9 +93,9 @@ func (a *App) Metrics() prometheus.Gatherer { return a.reg }
 // Run serves until ctx ends, then drains and returns nil. It returns an error if the server
 // cannot start or a worker fails.
 //
-// The listener opens first, so that probes reach a server that is not ready. The stop
-// happens in reverse order: no new connections, running requests finish, workers finish
-// their batch, stores close.
+// The listener opens first, so that probes reach a server that is not ready. Shutdown runs
+// in reverse: the listener closes, running requests finish, workers finish their batch,
+// stores close.
 func (a *App) Run(ctx context.Context) error {
 	endTraces, err := a.trace(ctx)
 	if err != nil {
@@ -124,15 +123,15 @@ func (a *App) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	err = a.work(ctx, failed, func(gate *gqlserver.Server) error {
-		return a.drain(context.WithoutCancel(ctx), server, gate)
+	err = a.runComponents(ctx, failed, func(graphQL *gqlserver.Server) error {
+		return a.drain(context.WithoutCancel(ctx), server, graphQL)
 	})
 	serving.Wait()
 	return err
 }
 
-// serveMetrics serves metrics and probes at --metrics-addr until stop. The caller stops it
-// last, so that a scrape can observe the shutdown.
+// serveMetrics serves metrics and probes at --metrics-addr until the caller calls stop.
+// Call it last, so that a scrape can observe the shutdown.
 func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.MetricsAddr)
 	if err != nil {
@@ -152,21 +151,21 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsStopTimeout)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
-			_ = server.Close() // a client does not read its answer
+			_ = server.Close() // a client does not read its response
 		}
 		<-done
 	}, nil
 }
 
 // drain closes the listener, ends subscriptions one after the other and waits for running
-// requests.
-func (a *App) drain(ctx context.Context, server *http.Server, gate *gqlserver.Server) error {
+// requests. It returns an error if they are not done within --stop-timeout.
+func (a *App) drain(ctx context.Context, server *http.Server, graphQL *gqlserver.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
 	close(a.stopping)
 	var subscriptions errgroup.Group
-	if gate != nil {
-		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })
+	if graphQL != nil {
+		subscriptions.Go(func() error { return graphQL.Close(ctx, a.cfg.StopTimeout/2) })
 	}
 	if err := errors.Join(server.Shutdown(ctx), subscriptions.Wait()); err != nil {
 		return fmt.Errorf("wait %v for running requests: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
@@ -174,14 +173,14 @@ func (a *App) drain(ctx context.Context, server *http.Server, gate *gqlserver.Se
 	return nil
 }
 
-// work opens the components, serves until ctx ends or a part fails, and closes them. drain
-// ends the requests.
-func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserver.Server) error) error {
+// runComponents opens the components, serves until ctx ends or a part fails, calls drain
+// and closes the components.
+func (a *App) runComponents(ctx context.Context, failed <-chan error, drain func(*gqlserver.Server) error) error {
 	components, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
 		return errors.Join(ignoreShutdown(ctx, err), drain(nil))
 	}
-	handler, gate, err := a.api(components)
+	handler, graphQL, err := a.api(components)
 	if err == nil {
 		err = components.Visits.LoadSecret(ctx)
 	}
@@ -192,7 +191,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 		err = a.prepareDemo(ctx, components)
 	}
 	if err != nil {
-		return errors.Join(ignoreShutdown(ctx, err), drain(gate), components.Close())
+		return errors.Join(ignoreShutdown(ctx, err), drain(graphQL), components.Close())
 	}
 	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -212,17 +211,17 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*gqlserv
 		case <-ctx.Done():
 			a.log.InfoContext(ctx, "stopping")
 		case broken = <-failed:
-		case <-groupCtx.Done(): // a worker failed; its error comes with Wait
+		case <-groupCtx.Done(): // a worker failed; Wait returns its error
 		}
 		break
 	}
-	drained := drain(gate)
+	drained := drain(graphQL)
 	stop()
 	return errors.Join(broken, drained, group.Wait(), components.Close())
 }
 
-// warm starts to warm the caches, which never fails the start. The server is ready as soon
-// as one of the channels is.
+// warm starts to warm the caches. The server is ready when either channel is: warm after
+// the first warm-up, even a failed one, and late after warmWait.
 func (a *App) warm(ctx context.Context, group *errgroup.Group, components *Components) (warm <-chan struct{}, late <-chan time.Time) {
 	if a.warmWait < 0 {
 		now := make(chan struct{})
@@ -233,9 +232,9 @@ func (a *App) warm(ctx context.Context, group *errgroup.Group, components *Compo
 	return components.warmer.done, time.After(a.warmWait)
 }
 
-// WarmWithin sets how long a starting server may be unready while it warms its caches; the
-// default is ten seconds. A negative d leaves them cold, for tests that count reads. Call
-// it before Run.
+// WarmWithin sets the maximum time that a starting server is unready while it warms its
+// caches. The default is ten seconds. A negative d leaves them cold, for tests that count
+// reads. Call it before Run.
 func (a *App) WarmWithin(d time.Duration) { a.warmWait = d }
 
 // ignoreShutdown returns nil if ctx ended during the start, else err.
@@ -307,8 +306,8 @@ func browserAddr(addr *net.TCPAddr) string {
 	return addr.String()
 }
 
-// trace starts to send traces, if the environment names a collector. Call end after all
-// other parts, which may still send spans while they close.
+// trace starts to send traces, if the environment names a collector. Call end last: other
+// parts send spans while they close.
 func (a *App) trace(ctx context.Context) (end func(), err error) {
 	if a.tracing, err = observe.NewTracing(ctx, version(), a.log); err != nil {
 		return nil, err

@@ -16,23 +16,23 @@ import (
 
 // readLog publishes changes by other programs, such as psql, from the log of Postgres until
 // ctx ends. If the log is unavailable, it logs that once and returns.
-func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
-	if !h.canReadLog(ctx, log) {
+func (c *Components) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
+	if !c.canReadLog(ctx, log) {
 		return nil
 	}
-	r, err := cdc.New(h.DB.DB, cdc.Options{
-		URL: url, Locks: h.exclusive, Registerer: reg, Log: log,
+	r, err := cdc.New(c.DB.DB, cdc.Options{
+		URL: url, Locks: c.exclusive, Registerer: reg, Log: log,
 		Tables: []cdc.Table{
-			h.cached("users", h.Accounts.Invalidate),
-			h.cached("shops", h.Shops.Invalidate),
-			h.cached("shop_types", h.Shops.InvalidateTypes),
-			h.cached("notes", h.Notes.Invalidate),
-			h.cached("note_counts", h.Notes.InvalidateLikes),
-			h.cached("comments", h.Comments.Invalidate),
-			{Name: "sessions", OnChange: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
+			c.cached("users", c.Accounts.Invalidate),
+			c.cached("shops", c.Shops.Invalidate),
+			c.cached("shop_types", c.Shops.InvalidateTypes),
+			c.cached("notes", c.Notes.Invalidate),
+			c.cached("note_counts", c.Notes.InvalidateLikes),
+			c.cached("comments", c.Comments.Invalidate),
+			{Name: "sessions", OnChange: func(ctx context.Context, ids []string) error { return c.Accounts.InvalidateSessions(ctx, ids...) }},
 		},
 		Outbox: "outbox_jobs", // finds jobs of other programs by its own poll
-		OnGap:  func(ctx context.Context) error { return h.invalidateAll(ctx, true, true) },
+		OnGap:  func(ctx context.Context) error { return c.invalidateAll(ctx, true, true) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the log reader: %w", err)
@@ -42,9 +42,9 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 
 // canReadLog reports whether the database log can be read. It retries until the database
 // answers.
-func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
+func (c *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 	for ctx.Err() == nil {
-		reason, ok, err := cdc.Check(ctx, h.DB.DB)
+		reason, ok, err := cdc.Check(ctx, c.DB.DB)
 		if err != nil {
 			log.WarnContext(ctx, "cannot check the database log", "err", err)
 			_ = clock.Sleep(ctx, time.Second)
@@ -60,7 +60,7 @@ func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 
 // cached returns a table whose rows are cached by id, with the service that invalidates
 // them. It records the time of each change, because no outbox job repeats it.
-func (h *Components) cached(table string, invalidate func(context.Context, ...int64) error) cdc.Table {
+func (c *Components) cached(table string, invalidate func(context.Context, ...int64) error) cdc.Table {
 	return cdc.Table{Name: table, OnChange: func(ctx context.Context, keys []string) error {
 		ids := make([]int64, len(keys))
 		var wrong error
@@ -71,7 +71,7 @@ func (h *Components) cached(table string, invalidate func(context.Context, ...in
 		if wrong != nil {
 			return fmt.Errorf("read the keys of changed rows: %w", wrong)
 		}
-		h.foreign.Store(time.Now().UnixNano())
+		c.lastForeign.Store(time.Now().UnixNano())
 		return invalidate(ctx, ids...)
 	}}
 }

@@ -21,8 +21,8 @@ const (
 // errClaimed is returned if another process holds a conflicting lock.
 var errClaimed = errors.New("another process holds the lock")
 
-// claim is the lock that a process holds on its database while it runs. Many processes may
-// share a Redis. A process with its own Redis must be the only one, because others would
+// claim is the lock that a process holds on its database while it runs. Processes with the
+// same Redis share it. A process with an embedded Redis excludes others, because they would
 // not see its changes.
 type claim struct {
 	locks  *lock.Locker
@@ -30,8 +30,8 @@ type claim struct {
 	lease  *lock.Lease
 }
 
-// claimDatabase takes the claim of a process. It returns [errClaimed] at once, but waits
-// while the database has no free connection.
+// claimDatabase takes the claim of a process. It returns [errClaimed] if another process
+// excludes this one. While the database has no free connection, it reports that and retries.
 func claimDatabase(ctx context.Context, locks *lock.Locker, shared bool, report func(error)) (*claim, error) {
 	c := &claim{locks: locks, shared: shared}
 	for {
@@ -66,9 +66,9 @@ func (c *claim) take(ctx context.Context) error {
 	return nil
 }
 
-// run holds the claim until ctx ends. If the lock is lost with its connection (Postgres
-// restarted, failed over, ended the session), run takes it again as soon as it can. It
-// returns [errClaimed] if another process was faster: this one must stop.
+// run holds the claim until ctx ends. If the lock is lost with its connection, run takes
+// it again as soon as it can. It returns [errClaimed] if another process was faster: this
+// one must stop.
 func (c *claim) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {

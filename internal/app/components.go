@@ -54,7 +54,7 @@ type Components struct {
 	graph.Services
 
 	exclusive     *lock.Locker   // for work of one process at a time
-	prefix        string         // of the Redis keys
+	prefix        string         // of Redis keys
 	zone          *time.Location // of days
 	bus           eventbus.Bus
 	hub           *cache.Client
@@ -67,11 +67,11 @@ type Components struct {
 	admissions    redis.UniversalClient                  // of sales only
 	state         redisdb.RedisConfig                    // of State
 	metrics       *redisdb.RedisMetrics                  // of all clients
-	watched       map[string]redis.UniversalClient       // by role, for monitoring only; none of an embedded Redis
-	gates         map[string]*redisdb.WriteGate          // by role; the same if both Redis are the same. None of an embedded Redis
-	foreign       atomic.Int64                           // time of the last change from the log reader, unix nanoseconds
-	sharedWorkers map[string]func(context.Context) error // run by any process for all
-	localWorkers  map[string]func(context.Context) error // run by each process
+	watched       map[string]redis.UniversalClient       // by role, for monitoring; none of an embedded Redis
+	gates         map[string]*redisdb.WriteGate          // by role, the same for a shared Redis; none of an embedded one
+	lastForeign   atomic.Int64                           // last change from the log reader, unix nanoseconds
+	sharedWorkers map[string]func(context.Context) error // for all processes; one with workers runs them
+	localWorkers  map[string]func(context.Context) error // for this process
 	closers       []func() error
 	searchable    chan struct{} // closed when the start has rewritten search texts
 
@@ -82,55 +82,58 @@ type Components struct {
 // the services. Any number of processes may call it at once on the same real stores.
 // Embedded stores admit one process: a second one gets an error that names the first.
 // Login codes for the terminal go to out.
+//
+// Waiting is limited by [config.Config].StartTimeout, and migrating by an hour. Close the
+// components after use.
 func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (*Components, error) {
 	return open(ctx, cfg, out, reg, log, func(d dialect.Driver) dialect.Driver { return d })
 }
 
 // open implements Open. around wraps the driver of all services.
-func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *Components, err error) {
-	h = &Components{
+func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (c *Components, err error) {
+	c = &Components{
 		sharedWorkers: map[string]func(context.Context) error{}, localWorkers: map[string]func(context.Context) error{},
 		watched: map[string]redis.UniversalClient{}, gates: map[string]*redisdb.WriteGate{},
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, h.Close())
+			err = errors.Join(err, c.Close())
 		}
 	}()
 	waiting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	if err := h.openSQL(waiting, cfg, reg, log); err != nil {
-		return h, err
+	if err := c.openSQL(waiting, cfg, reg, log); err != nil {
+		return c, err
 	}
-	if err := h.migrate(ctx, log); err != nil {
-		return h, err
+	if err := c.migrate(ctx, log); err != nil {
+		return c, err
 	}
 	ctx, cancelStart := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancelStart()
-	if err := h.openRedis(ctx, cfg, reg, log); err != nil {
-		return h, err
+	if err := c.openRedis(ctx, cfg, reg, log); err != nil {
+		return c, err
 	}
-	client := ent.NewClient(ent.Driver(around(h.DB.Driver(sqldb.NewSQLMetrics(reg, h.DB.DB)))))
-	if err := h.openChanges(cfg, reg, log); err != nil {
-		return h, err
+	client := ent.NewClient(ent.Driver(around(c.DB.Driver(sqldb.NewSQLMetrics(reg, c.DB.DB)))))
+	if err := c.openChanges(cfg, reg, log); err != nil {
+		return c, err
 	}
-	if err := h.build(ctx, cfg, client, out, reg, log); err != nil {
-		return h, err
+	if err := c.build(ctx, cfg, client, out, reg, log); err != nil {
+		return c, err
 	}
-	if err := h.Shops.SaveCatalogue(ctx); err != nil {
-		return h, err
+	if err := c.Shops.SaveCatalogue(ctx); err != nil {
+		return c, err
 	}
-	return h, nil
+	return c, nil
 }
 
 // build builds the services and registers their background work.
-func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
+func (c *Components) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	var err error
-	h.prefix = cfg.RedisPrefix
-	if h.zone, err = cfg.Location(); err != nil {
+	c.prefix = cfg.RedisPrefix
+	if c.zone, err = cfg.Location(); err != nil {
 		return fmt.Errorf("load the time zone: %w", err)
 	}
-	sender, err := h.codeSender(cfg, out)
+	sender, err := c.codeSender(cfg, out)
 	if err != nil {
 		return err
 	}
@@ -138,53 +141,53 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 	if err != nil {
 		return fmt.Errorf("parse code countries: %w", err)
 	}
-	pictures, err := h.openMedia(ctx, cfg, client, reg, log)
+	pictures, err := c.openMedia(ctx, cfg, client, reg, log)
 	if err != nil {
 		return err
 	}
-	limits := h.openQuotas(cfg, reg, log)
-	h.Services = graph.Services{
+	limits := c.openQuotas(cfg, reg, log)
+	c.Services = graph.Services{
 		Media: pictures,
-		Accounts: account.New(client, h.hub, h.outbox, account.Config{
-			Redis: h.State, Registerer: reg, Log: log,
+		Accounts: account.New(client, c.hub, c.outbox, account.Config{
+			Redis: c.State, Registerer: reg, Log: log,
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.UsagesOf(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
-			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, OnSessionsEnded: h.publishEnded,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, OnSessionsEnded: c.publishEnded,
 		}),
-		Shops: shop.New(client, h.hub, h.outbox, shop.Config{
-			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),
+		Shops: shop.New(client, c.hub, c.outbox, shop.Config{
+			Redis: c.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),
 			Quota: limits.Limit("shops", cfg.ShopsPerUser), Registerer: reg, Log: log,
 		}),
-		Caches: h.hub,
+		Caches: c.hub,
 	}
-	if err := h.openSales(ctx, cfg, client, limits, reg, log); err != nil {
+	if err := c.openSales(ctx, cfg, client, limits, reg, log); err != nil {
 		return err
 	}
-	h.openSocial(cfg, client, limits, reg, log)
-	h.openCheckIns(cfg, client)
-	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up follows the end of all contexts
-	h.openScans(reg, log)
-	h.warmer = newWarmer(h, reg, log)
-	h.openSchedule(cfg, reg, log)
+	c.openSocial(cfg, client, limits, reg, log)
+	c.openCheckIns(cfg, client)
+	c.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up runs after all contexts end
+	c.openScans(reg, log)
+	c.warmer = newWarmer(c, reg, log)
+	c.openSchedule(cfg, reg, log)
 	if cfg.DatabaseURL != "" {
-		h.localWorkers["database failover"] = newFailoverMonitor(h, client, reg, log).run
+		c.localWorkers["database failover"] = newFailoverMonitor(c, client, reg, log).run
 	}
-	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
-	h.localWorkers["caches"] = h.hub.Run
-	h.localWorkers["shops"] = h.Shops.Run // rebuilds GEO cells that local readers missed
-	h.propagateChanges(cfg, reg, log)
+	c.Queues = queues{c.outbox, c.sales, c.Feed, log}
+	c.localWorkers["caches"] = c.hub.Run
+	c.localWorkers["shops"] = c.Shops.Run // rebuilds missing GEO cells
+	c.propagateChanges(cfg, reg, log)
 	return nil
 }
 
 // codeSender returns the sender of login codes, or nil without one.
-func (h *Components) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
+func (c *Components) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
 	switch {
 	case cfg.CodeSender == "webhook":
 		sender, err := account.Webhook(account.WebhookConfig{URL: cfg.CodeWebhookURL, Secret: cfg.CodeWebhookSecret})
 		if err != nil {
 			return nil, err
 		}
-		h.closers = append(h.closers, func() error { sender.Close(); return nil })
+		c.closers = append(c.closers, func() error { sender.Close(); return nil })
 		return sender, nil
 	case cfg.CodeSender == "console" || cfg.CodeSender == "" && cfg.Embedded():
 		return account.Console(out), nil
@@ -192,13 +195,13 @@ func (h *Components) codeSender(cfg *config.Config, out io.Writer) (account.Send
 	return nil, nil //nolint:nilnil // no sender
 }
 
-func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
+func (c *Components) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
 		release, err := sqldb.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
 		if err != nil {
 			return err
 		}
-		h.closers = append(h.closers, release)
+		c.closers = append(c.closers, release)
 	}
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{
 		URL: cfg.DatabaseURL, DataDir: cfg.DataDir, MaxConns: cfg.DBMaxConns, MaxIdle: cfg.DBMaxIdle,
@@ -206,18 +209,18 @@ func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg promet
 	if err != nil {
 		return err
 	}
-	h.DB = db
-	h.closers = append(h.closers, db.Close)
+	c.DB = db
+	c.closers = append(c.closers, db.Close)
 	if err := db.Await(ctx, waiting(ctx, log)); err != nil {
 		return err
 	}
-	if err := h.openExclusive(reg, log); err != nil { //nolint:contextcheck // locks close after the end of all contexts
+	if err := c.openExclusive(reg, log); err != nil { //nolint:contextcheck // locks close after all contexts end
 		return err
 	}
 	if cfg.DatabaseURL == "" {
 		return nil
 	}
-	claim, err := claimDatabase(ctx, h.exclusive, cfg.RedisURL != "", waiting(ctx, log))
+	claim, err := claimDatabase(ctx, c.exclusive, cfg.RedisURL != "", waiting(ctx, log))
 	if errors.Is(err, errClaimed) {
 		if cfg.RedisURL == "" {
 			return errors.New("database is in use by other processes: set the same --redis-url in all of them")
@@ -227,8 +230,8 @@ func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg promet
 	if err != nil {
 		return err
 	}
-	h.closers = append(h.closers, claim.release)
-	h.localWorkers["database claim"] = claim.run
+	c.closers = append(c.closers, claim.release)
+	c.localWorkers["database claim"] = claim.run
 	return nil
 }
 
@@ -241,14 +244,14 @@ func waiting(ctx context.Context, log *slog.Logger) func(error) {
 // minutes, and an interrupted one would start again at each attempt.
 const migrateTimeout = time.Hour
 
-func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
+func (c *Components) migrate(ctx context.Context, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
-	files, err := migrate.Files(h.DB.Dialect)
+	files, err := migrate.Files(c.DB.Dialect)
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	applied, err := h.DB.Migrate(ctx, files)
+	applied, err := c.DB.Migrate(ctx, files)
 	if err != nil {
 		return err
 	}
@@ -258,10 +261,10 @@ func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
+func (c *Components) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	metrics := redisdb.NewRedisMetrics(reg)
-	c := redisdb.RedisConfig{
-		URL: cfg.RedisURL, Role: "state",
+	base := redisdb.RedisConfig{
+		URL: cfg.RedisURL, Role: stateRole,
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
 		Log: log, TLS: cfg.RedisTLS(),
 	}
@@ -270,52 +273,52 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 		if err != nil {
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
-		// Its clock runs until the process closes it, longer than the workers.
+		// The clock outlives the workers: it runs until Close.
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		var clock errgroup.Group
 		clock.Go(func() error { return embedded.Run(ctx) })
-		h.closers = append(h.closers, func() error { stop(); return errors.Join(clock.Wait(), embedded.Close()) })
-		c.URL, c.Dial = "redis://embedded", embedded.Dial
+		c.closers = append(c.closers, func() error { stop(); return errors.Join(clock.Wait(), embedded.Close()) })
+		base.URL, base.Dial = "redis://embedded", embedded.Dial
 	}
 	if cfg.RedisURL != "" {
-		h.gates[stateRole] = redisdb.NewWriteGate(stateRole, cfg.RedisPrefix, metrics, log)
-		h.gates[cacheRole] = h.gates[stateRole]
+		c.gates[stateRole] = redisdb.NewWriteGate(stateRole, cfg.RedisPrefix, metrics, log)
+		c.gates[cacheRole] = c.gates[stateRole]
 		if cfg.RedisCacheURL != "" {
-			h.gates[cacheRole] = redisdb.NewWriteGate(cacheRole, cfg.RedisPrefix, metrics, log)
+			c.gates[cacheRole] = redisdb.NewWriteGate(cacheRole, cfg.RedisPrefix, metrics, log)
 		}
 	}
-	c.Gate = h.gates[stateRole]
+	base.Gate = c.gates[stateRole]
 	var err error
-	h.state, h.metrics = c, metrics
-	shared := c // for requests; sales batch admissions themselves, and monitoring uses no pipeline
+	c.state, c.metrics = base, metrics
+	shared := base // for requests; sales batch admissions themselves, and monitoring uses no pipelines
 	shared.AutoPipeline = !slices.Contains(cfg.Without, "together")
-	if h.State, err = redisdb.OpenRedis(shared, metrics); err != nil {
+	if c.State, err = redisdb.OpenRedis(shared, metrics); err != nil {
 		return err
 	}
-	h.closers = append(h.closers, h.State.Close)
-	h.Cache = h.State
+	c.closers = append(c.closers, c.State.Close)
+	c.Cache = c.State
 	if cfg.RedisCacheURL != "" {
-		shared.URL, shared.Role, shared.Gate = cfg.RedisCacheURL, cacheRole, h.gates[cacheRole]
-		if h.Cache, err = redisdb.OpenRedis(shared, metrics); err != nil {
+		shared.URL, shared.Role, shared.Gate = cfg.RedisCacheURL, cacheRole, c.gates[cacheRole]
+		if c.Cache, err = redisdb.OpenRedis(shared, metrics); err != nil {
 			return err
 		}
-		h.closers = append(h.closers, h.Cache.Close)
+		c.closers = append(c.closers, c.Cache.Close)
 	}
 	if cfg.RedisURL != "" {
-		// Monitoring has its own connections, so that it never waits for those it monitors.
+		// Monitoring has its own connections, so it never waits for the clients that it monitors.
 		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
-			watch := c
+			watch := base
 			watch.Gate = nil
 			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
 			client, err := redisdb.OpenRedis(watch, metrics)
 			if err != nil {
 				return err
 			}
-			h.watched[role] = client
-			h.closers = append(h.closers, client.Close)
+			c.watched[role] = client
+			c.closers = append(c.closers, client.Close)
 		}
 	}
-	for role, client := range map[string]redis.UniversalClient{"state": h.State, "cache": h.Cache} {
+	for role, client := range map[string]redis.UniversalClient{stateRole: c.State, cacheRole: c.Cache} {
 		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
 		if err := redisdb.Await(ctx, "the "+role+" Redis", client, report); err != nil {
 			return err
@@ -329,9 +332,9 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 	return nil
 }
 
-// start starts the local workers, and the shared ones if workers is set. The first failure
-// ends the group.
-func (h *Components) start(ctx context.Context, group *errgroup.Group, workers bool) {
+// start starts the local workers, and with workers the shared ones. The first failure ends
+// the group.
+func (c *Components) start(ctx context.Context, group *errgroup.Group, workers bool) {
 	begin := func(ctx context.Context, all map[string]func(context.Context) error) {
 		for name, run := range all {
 			group.Go(func() error {
@@ -342,76 +345,76 @@ func (h *Components) start(ctx context.Context, group *errgroup.Group, workers b
 			})
 		}
 	}
-	begin(ctx, h.localWorkers)
+	begin(ctx, c.localWorkers)
 	if workers {
-		begin(sqldb.Worker(ctx), h.sharedWorkers)
+		begin(sqldb.Worker(ctx), c.sharedWorkers)
 	} else {
-		close(h.searchable) // another process rewrites them
+		close(c.searchable) // another process rewrites the search texts
 	}
 }
 
-// Run runs the background work of a server without HTTP, until ctx ends or a worker fails.
-// workers adds the work that one process does for all. Call it once.
-func (h *Components) Run(ctx context.Context, workers bool) error {
+// Run runs the local workers, and with workers the shared ones, until ctx ends or a worker
+// fails. It is a server without HTTP. Call it once.
+func (c *Components) Run(ctx context.Context, workers bool) error {
 	group, ctx := errgroup.WithContext(ctx)
-	h.start(ctx, group, workers)
+	c.start(ctx, group, workers)
 	return group.Wait()
 }
 
 // Outbox returns the background jobs of the installation.
-func (h *Components) Outbox() *outbox.Box { return h.outbox }
+func (c *Components) Outbox() *outbox.Box { return c.outbox }
 
 // Scans returns the comparisons of derived data with its source. `tandian reconcile` runs
 // them, and so does the schedule of a process with workers.
-func (h *Components) Scans() *reconcile.Scans { return h.scans }
+func (c *Components) Scans() *reconcile.Scans { return c.scans }
 
-// Schedule returns the jobs that one process with workers runs for all when they are due.
-func (h *Components) Schedule() *schedule.Schedule { return h.schedule }
+// Schedule returns the periodic jobs. One process with workers runs each due job for all.
+func (c *Components) Schedule() *schedule.Schedule { return c.schedule }
 
 // Zone returns the time zone in which days are counted.
-func (h *Components) Zone() *time.Location { return h.zone }
+func (c *Components) Zone() *time.Location { return c.zone }
 
 // SeedServices returns the services that generated and demo data is written to.
-func (h *Components) SeedServices() seeder.Services {
+func (c *Components) SeedServices() seeder.Services {
 	return seeder.Services{
-		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
-		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
+		Shops: c.Shops, Accounts: c.Accounts, Notes: c.Notes, Likes: c.NoteLikes, Follows: c.Follows, Comments: c.Comments,
+		Pictures: c.Media, Icons: c.Shops, CheckIns: c.CheckIns, Visits: c.Visits,
 	}
 }
 
 // Sales returns the flash sales of the installation.
-func (h *Components) Sales() *flashsale.Service { return h.sales }
+func (c *Components) Sales() *flashsale.Service { return c.sales }
 
-// AddRedisHook adds a hook to the clients of the state Redis, also to that of flash sales.
-// Call it before anything uses them.
-func (h *Components) AddRedisHook(hook redis.Hook) {
-	h.State.AddHook(hook)
-	h.admissions.AddHook(hook)
+// AddRedisHook adds a hook to the clients of the state Redis, including the one of flash
+// sales. Call it before their first use.
+func (c *Components) AddRedisHook(hook redis.Hook) {
+	c.State.AddHook(hook)
+	c.admissions.AddHook(hook)
 }
 
 // Close waits for running loads and closes everything that Open opened, in reverse order.
-func (h *Components) Close() error {
-	if h.Notifier != nil {
-		h.Notifier.Wait()
+func (c *Components) Close() error {
+	if c.Notifier != nil {
+		c.Notifier.Wait()
 	}
-	if h.Feed != nil {
-		h.Feed.Wait()
+	if c.Feed != nil {
+		c.Feed.Wait()
 	}
-	if h.hub != nil {
-		h.hub.Wait()
+	if c.hub != nil {
+		c.hub.Wait()
 	}
-	if h.outbox != nil {
-		h.outbox.Wait()
+	if c.outbox != nil {
+		c.outbox.Wait()
 	}
 	var errs []error
-	for _, closeIt := range slices.Backward(h.closers) {
+	for _, closeIt := range slices.Backward(c.closers) {
 		errs = append(errs, closeIt())
 	}
-	h.closers = nil
+	c.closers = nil
 	return errors.Join(errs...)
 }
 
-// queues implements the queue statistics of the graph.
+// queues implements [graph.Queues].
 type queues struct {
 	box   *outbox.Box
 	sales *flashsale.Service

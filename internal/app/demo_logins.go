@@ -18,11 +18,10 @@ type demoLogin struct {
 	Nickname string `json:"nickname"`
 }
 
-// serveLogins serves the demo logins, the customer's first, which the sign-in page offers as
-// buttons. The terminal prints them too, so they are for users of this machine. Other
-// clients get an empty list, and so does every client if the server listens on other than
-// loopback addresses: a proxy on this machine could then forward requests of remote
-// clients. See [fromThisMachine].
+// serveLogins serves the demo logins, the customer's first, for buttons on the sign-in page.
+// They are for users of this machine, whose terminal shows them too. Other clients get an
+// empty list; see [fromThisMachine]. If the server listens on another address than loopback,
+// every client does: a proxy on this machine could forward requests of remote clients.
 func (a *App) serveLogins(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
 		Logins []demoLogin `json:"logins"`
@@ -40,14 +39,13 @@ func (a *App) serveLogins(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client may have disconnected
 }
 
-// fromThisMachine reports whether a request comes from a client on this machine, and from a
-// page of this server if from any. The connection must be local and not forwarded by a
-// proxy. The host must be a name of this machine, against DNS rebinding. Sec-Fetch-Site
-// must not name another site.
+// fromThisMachine reports whether a client on this machine sent the request, and no page of
+// another site. The connection must be local and not forwarded by a proxy. The host must be
+// a name of this machine, against DNS rebinding. Sec-Fetch-Site must not name another site.
 //
 // A minimal proxy adds no header and names this machine as the host. Two signs reveal it:
-// HTTP/1.0, the default of older nginx versions and unused by browsers, and a Referer or
-// Origin of another host.
+// HTTP/1.0, which older nginx versions use and browsers do not, and a Referer or Origin of
+// another host.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !r.ProtoAtLeast(1, 1) || forwarded(r.Header) || fromAnotherPage(r) {

@@ -21,8 +21,8 @@ type (
 	FeedAdapter  = feedAdapter
 )
 
-// FeedAdapterOf returns the feed adapter of h.
-func FeedAdapterOf(h *Components) FeedAdapter { return feedAdapter{h} }
+// FeedAdapterOf returns the feed adapter of c.
+func FeedAdapterOf(c *Components) FeedAdapter { return feedAdapter{c} }
 
 // Handler returns the handler of the HTTP server.
 func (a *App) Handler() http.Handler { return a.server().Handler }
@@ -39,16 +39,16 @@ func OpenThrough(ctx context.Context, cfg *config.Config, reg prometheus.Registe
 	return open(ctx, cfg, io.Discard, reg, log, around)
 }
 
-// Recover repairs a Redis after an unknown loss, within a time.
-func (h *Components) Recover(ctx context.Context, within time.Duration) error {
-	return h.repairRedis(ctx, within, failover.Loss{}, true, true)
+// Recover repairs both roles of a Redis after an unknown loss.
+func (c *Components) Recover(ctx context.Context, within time.Duration) error {
+	return c.repairRedis(ctx, within, failover.Loss{}, true, true)
 }
 
 // ChangedAfterForeign handles a replaced Redis, with the caches or without them, right
-// after the log reader reported a change without a job.
-func (h *Components) ChangedAfterForeign(ctx context.Context, caches bool) {
-	h.foreign.Store(time.Now().UnixNano())
-	h.changed(ctx, slog.New(slog.DiscardHandler), caches)
+// after a change by another program.
+func (c *Components) ChangedAfterForeign(ctx context.Context, caches bool) {
+	c.lastForeign.Store(time.Now().UnixNano())
+	c.changed(ctx, slog.New(slog.DiscardHandler), caches)
 }
 
 // FullHandler returns the handler of a ready App with its middleware. It registers metrics

@@ -34,17 +34,17 @@ import (
 
 const graphQLPath = "/graphql"
 
-// Limits of the HTTP server. The GraphQL server has its own limits of requests.
+// Limits of the HTTP server. The GraphQL server has its own request limits.
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 10 * time.Second // the GraphQL server extends it for uploads
 	idleTimeout   = time.Minute
 	maxHeader     = 32 << 10
-	openTimeout   = 3 * time.Second  // for which other methods than GET wait for the start
-	answerTimeout = 25 * time.Second // the GraphQL server sets its own deadlines
+	openTimeout   = 3 * time.Second  // wait of a POST for the end of the start
+	writeTimeout  = 25 * time.Second // the GraphQL server sets its own deadlines
 
-	metricsConns           = 100         // connections to --metrics-addr
-	metricsConnsPerAddress = 20          // of them, for each client address
+	metricsConns           = 100 // connections to --metrics-addr
+	metricsConnsPerAddress = 20
 	metricsStopTimeout     = time.Second // for a running scrape at the stop
 )
 
@@ -124,7 +124,7 @@ func hardened(next http.Handler) http.Handler {
 }
 
 // watchForwarded logs and counts X-Forwarded-For and Forwarded from untrusted peers. Behind
-// a proxy that --trusted-proxies does not name, all clients share the limits of one.
+// a proxy that --trusted-proxies does not name, all clients share the limits of one address.
 func (a *App) watchForwarded(next http.Handler) http.Handler {
 	ignored := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded was ignored: their peer is not a trusted proxy.",
@@ -136,7 +136,7 @@ func (a *App) watchForwarded(next http.Handler) http.Handler {
 			ignored.Inc()
 			if warn.Allow() {
 				a.log.WarnContext(r.Context(), "forwarding header from an untrusted peer",
-					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For; until then, all its clients share the limits of one")
+					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For; its clients share one limit until then")
 			}
 		}
 		next.ServeHTTP(w, r)
@@ -156,10 +156,10 @@ func routeGraphQL(graphQL, next http.Handler) http.Handler {
 	})
 }
 
-// waitReady returns the handler of the API, or nil before the end of the start. A GET gets
-// nil at once: a load balancer retries it on another server. Other methods wait up to
-// openTimeout, because balancers do not retry them. A least-connections balancer would
-// send most of them to a server that refuses at once.
+// waitReady returns the handler of the API, or nil before the end of the start. For a GET
+// or HEAD it returns at once: a load balancer retries those on another server. For other
+// methods, which balancers do not retry, it waits up to openTimeout. Otherwise a
+// least-connections balancer would send most of them to this server, which refuses fast.
 func (a *App) waitReady(r *http.Request) *http.Handler {
 	open := a.handler.Load()
 	if open != nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -188,8 +188,8 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 	})
 }
 
-// connsPerSocket is the number of connections per client address for each socket or event
-// stream that it may have.
+// connsPerSocket is the number of connections that a client address may open for each
+// socket or event stream that it may have.
 const connsPerSocket = 10
 
 // withWriteTimeout bounds the time to write a response. Otherwise a client that does not
@@ -197,8 +197,8 @@ const connsPerSocket = 10
 func withWriteTimeout(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !setsOwnDeadline(r) {
-			// It fails only for the recorders of tests.
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+			// This fails only for test recorders.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -219,8 +219,8 @@ func writeText(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz answers 200 if the server is migrated, connected and open, and its database
-// answers. A Redis that is unavailable is named, but the instance stays ready: it reads
-// rows, and other instances would do the same.
+// answers. It names an unavailable Redis, but the instance stays ready: it reads rows, and
+// other instances would do the same.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	components := a.Components()
 	if components == nil {
@@ -266,14 +266,15 @@ func (a *App) api(components *Components) (http.Handler, *gqlserver.Server, erro
 	return routeGraphQL(graphQL, mux), graphQL, nil
 }
 
-// linkTimeout bounds the lookup of the object of a link. A fast page matters more than its
-// status.
+// linkTimeout bounds the lookup of the object of a link. A fast page matters more than an
+// exact status.
 const linkTimeout = 500 * time.Millisecond
 
 // linked returns a function that reports whether the object of an app page exists. It
-// reports true if the lookup fails or takes too long. It reports true for every order:
-// page requests carry no token, and other users must not learn which orders exist.
-func (a *App) linked(components *Components, gate *gqlserver.Server) web.Exists {
+// reports true if the lookup fails, takes too long or exceeds a limit of the client. It
+// reports true for every order: page requests carry no token, and other users must not
+// learn which orders exist.
+func (a *App) linked(components *Components, graphQL *gqlserver.Server) web.Exists {
 	return func(r *http.Request, types []string, id string) bool {
 		named, err := scalar.ParseID(id)
 		if err != nil || !slices.Contains(types, named.Type) {
@@ -283,7 +284,7 @@ func (a *App) linked(components *Components, gate *gqlserver.Server) web.Exists 
 			return true
 		}
 		exists := true
-		gate.LookUp(r, func(ctx context.Context) {
+		graphQL.LookUp(r, func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 			defer cancel()
 			found, err := graph.Exists(ctx, components.Services, named)
@@ -315,7 +316,7 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 			a.log.DebugContext(ctx, "query is executed without a plan", "err", err)
 		},
 	})
-	d, err := gqlserver.New(planned, gqlserver.Config{
+	server, err := gqlserver.New(planned, gqlserver.Config{
 		Limits: limits, TrustedProxies: a.proxies, AllowedOrigins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
 		Authenticate:     authenticate(components),
 		CacheableFields:  map[string]time.Duration{"shopTypes": publicAge},
@@ -332,17 +333,17 @@ func (a *App) graphQL(components *Components) (*gqlserver.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the GraphQL server: %w", err)
 	}
-	d.Use(observed)
-	d.Use(freshMutations{})
-	d.Use(VisitCounter{components.Visits})
+	server.Use(observed)
+	server.Use(freshMutations{})
+	server.Use(VisitCounter{components.Visits})
 	if traces := a.tracing.GraphQL(gqlserver.Complexity); traces != nil {
-		d.Use(traces)
+		server.Use(traces)
 	}
-	return d, nil
+	return server, nil
 }
 
-// freshMutations is a gqlgen extension. Mutations read every write that returned before
-// them, on any instance.
+// freshMutations is a gqlgen extension for mutations. They read every write that returned
+// before they began, on any instance.
 type freshMutations struct{}
 
 // ExtensionName names the extension in gqlgen's errors.

@@ -27,74 +27,74 @@ import (
 // writes.
 
 // openChanges opens the bus, the caches and the outbox.
-func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
-	h.bus = eventbus.NewMemory()
+func (c *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
+	c.bus = eventbus.NewMemory()
 	if cfg.RedisURL != "" {
-		// On the cache Redis: a failure that loses an invalidation loses its message too.
-		h.bus = eventbus.NewRedis(h.Cache, redisdb.NewBlockingClient, eventbus.Options{
-			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
+		// It is on the cache Redis: a failure that loses an invalidation loses its message too.
+		c.bus = eventbus.NewRedis(c.Cache, redisdb.NewBlockingClient, eventbus.Options{
+			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: c.gates[cacheRole].Open,
 		})
 	}
 	var off []string
 	if slices.Contains(cfg.Without, "cache") {
 		off = []string{"shop"} // see config.Features
 	}
-	h.hub, err = cache.NewClient(h.Cache, cache.Options{
-		Disabled: off, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
-		ReadOnly: h.gates[cacheRole].Refused,
+	c.hub, err = cache.NewClient(c.Cache, cache.Options{
+		Disabled: off, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: c.bus, LocalBytes: cfg.LocalBytes(),
+		ReadOnly: c.gates[cacheRole].Refused,
 	})
 	if err != nil {
 		return fmt.Errorf("open the caches: %w", err)
 	}
-	if h.outbox, err = outbox.New(h.DB.DB, outbox.Options{Dialect: h.DB.Dialect, Registerer: reg, Log: log}); err != nil {
+	if c.outbox, err = outbox.New(c.DB.DB, outbox.Options{Dialect: c.DB.Dialect, Registerer: reg, Log: log}); err != nil {
 		return fmt.Errorf("open the outbox: %w", err)
 	}
 	return nil
 }
 
 // propagateChanges registers the background work of change propagation.
-func (h *Components) propagateChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	h.localWorkers["bus"] = h.bus.Run
+func (c *Components) propagateChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+	c.localWorkers["bus"] = c.bus.Run
 	// Invalidations pass the gates, because a closed gate waits for them.
-	h.sharedWorkers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(redisdb.IgnoreGate(ctx)) }
+	c.sharedWorkers["outbox"] = func(ctx context.Context) error { return c.outbox.Run(redisdb.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
-		h.sharedWorkers["log reader"] = func(ctx context.Context) error { return h.readLog(redisdb.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
+		c.sharedWorkers["log reader"] = func(ctx context.Context) error { return c.readLog(redisdb.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
 	}
 	if cfg.RedisURL == "" {
 		return // an embedded Redis ends with this process
 	}
-	h.localWorkers["polling without bus"] = func(ctx context.Context) error { return h.pollWithoutBus(ctx, log) }
-	h.watch(cacheRole, cfg, reg, log)
+	c.localWorkers["polling without bus"] = func(ctx context.Context) error { return c.pollWithoutBus(ctx, log) }
+	c.watch(cacheRole, cfg, reg, log)
 	if cfg.RedisCacheURL != "" {
-		h.watch(stateRole, cfg, reg, log)
+		c.watch(stateRole, cfg, reg, log)
 	}
 }
 
 // watch registers the failover detector and the write gate of a Redis.
-func (h *Components) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	w := failover.NewDetector(h.watched[role], failover.DetectorOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
+func (c *Components) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+	w := failover.NewDetector(c.watched[role], failover.DetectorOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
 	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
 	repair := func(ctx context.Context, lost failover.Loss) error {
-		return h.repairRedis(ctx, recoverTimeout, lost, caches, sessions)
+		return c.repairRedis(ctx, recoverTimeout, lost, caches, sessions)
 	}
-	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
-	h.localWorkers["failover of the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(redisdb.IgnoreGate(ctx), repair, changed) }
+	changed := func(ctx context.Context) { c.changed(ctx, log, caches) }
+	c.localWorkers["failover of the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(redisdb.IgnoreGate(ctx), repair, changed) }
 	closed := func() {}
 	if sessions {
-		closed = h.Accounts.DropSessions // the bus drops cached rows
+		closed = c.Accounts.DropSessions // the bus drops cached rows
 	}
 	invalidate := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, invalidateTimeout)
 		defer cancel()
-		err := h.invalidateAll(ctx, caches, sessions)
-		if !caches && errors.Is(err, account.ErrNotInvalidated) && !h.gates[cacheRole].Open() {
+		err := c.invalidateAll(ctx, caches, sessions)
+		if !caches && errors.Is(err, account.ErrNotInvalidated) && !c.gates[cacheRole].Open() {
 			return nil // the bus is on that Redis: without it, no process uses its local cache
 		}
 		return err
 	}
-	h.localWorkers["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
-		return h.gates[role].Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error {
-			return h.reopen(ctx, w, since, invalidate)
+	c.localWorkers["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
+		return c.gates[role].Run(ctx, c.watched[role], closed, func(ctx context.Context, since time.Time) error {
+			return c.reopen(ctx, w, since, invalidate)
 		})
 	}
 }
@@ -116,7 +116,7 @@ var errNotRecovered = errors.New("this Redis is not recovered yet")
 //
 // since is zero for a Redis that was only unavailable. It is already in use, so reopen only
 // runs jobs, and the outbox retries the rest.
-func (h *Components) reopen(ctx context.Context, w *failover.Detector, since time.Time, invalidate func(context.Context) error) error {
+func (c *Components) reopen(ctx context.Context, w *failover.Detector, since time.Time, invalidate func(context.Context) error) error {
 	within := drainUnavailable
 	if refused := !since.IsZero(); refused {
 		within = drainReadOnly
@@ -129,7 +129,7 @@ func (h *Components) reopen(ctx context.Context, w *failover.Detector, since tim
 	}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	err := h.outbox.Drain(limited, feed.Topic)
+	err := c.outbox.Drain(limited, feed.Topic)
 	if err == nil || limited.Err() == nil || since.IsZero() {
 		return err
 	}
@@ -148,65 +148,64 @@ const (
 // repairRedis repairs a Redis that lost writes: it replays all jobs since the loss. If the
 // time of the loss is unknown or too long ago, it also invalidates all cached values and
 // ends recently ended sessions again. caches and sessions select the data of this Redis,
-// so that neither waits for the other Redis.
+// so that the repair does not wait for the other Redis.
 //
-// The caller repeats it until it succeeds, which is when the replayed jobs are in the
-// outbox. Jobs that are unfinished after within stay there, which is no failure: another
-// repair would invalidate the values cached meanwhile.
-func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost failover.Loss, caches, sessions bool) error {
+// After an error, the caller repeats it. Jobs that are unfinished after within stay in the
+// outbox. That is no error: another repair would invalidate the values cached meanwhile.
+func (c *Components) repairRedis(ctx context.Context, within time.Duration, lost failover.Loss, caches, sessions bool) error {
 	unlimited := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	since := lost.Age + replayOverlap
 	if !lost.Known || since > replayable {
 		since = replayable
-		if err := h.invalidateAll(ctx, caches, sessions); err != nil {
+		if err := c.invalidateAll(ctx, caches, sessions); err != nil {
 			return err
 		}
 	}
-	if err := h.Feed.ResetFanOut(ctx); err != nil {
+	if err := c.Feed.ResetFanOut(ctx); err != nil {
 		return err
 	}
-	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrIncomplete) {
+	if _, err := c.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrIncomplete) {
 		return err
 	}
-	return h.Feed.RefreshFanOuts(unlimited) // the time of the jobs may be over
+	return c.Feed.RefreshFanOuts(unlimited) // the replay may have used up the time
 }
 
-// invalidateAll follows an unknown loss of invalidations. It invalidates all cached values
+// invalidateAll repairs an unknown loss of invalidations. It invalidates all cached values
 // and ends recently ended sessions again. Without the database, it returns an error and
-// invalidates nothing, because nothing could be loaded. The caller repeats it.
-func (h *Components) invalidateAll(ctx context.Context, caches, sessions bool) error {
-	if err := h.DB.PingContext(ctx); err != nil {
+// invalidates nothing, because no value could be reloaded. After an error, repeat it.
+func (c *Components) invalidateAll(ctx context.Context, caches, sessions bool) error {
+	if err := c.DB.PingContext(ctx); err != nil {
 		return fmt.Errorf("ping the database: %w", err)
 	}
 	var err error
 	if sessions {
-		err = h.Accounts.RepublishEnded(ctx)
+		err = c.Accounts.RepublishEnded(ctx)
 		if err != nil && !errors.Is(err, account.ErrNotInvalidated) {
-			return err // each retry would empty the caches again
+			return err // otherwise each retry would empty the caches
 		}
 	}
 	if caches {
-		err = errors.Join(err, h.hub.InvalidateAll(ctx))
+		err = errors.Join(err, c.hub.InvalidateAll(ctx))
 	}
 	return err
 }
 
-// changed drops local state of a Redis that was replaced by another one. Recent changes
-// from the log reader have no job to replay, so it invalidates all cached values. If this
-// Redis has no caches, they stay.
-func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool) {
-	if s, ok := h.bus.(*eventbus.Redis); ok && caches {
+// changed drops local state of a Redis that was replaced by another one. caches reports
+// whether this Redis has the cached values. Changes from the log reader have no job to
+// replay, so after a recent one changed invalidates all cached values.
+func (c *Components) changed(ctx context.Context, log *slog.Logger, caches bool) {
+	if s, ok := c.bus.(*eventbus.Redis); ok && caches {
 		s.MarkSuspect()
 	}
-	if err := h.Feed.RefreshFanOuts(ctx); err != nil {
+	if err := c.Feed.RefreshFanOuts(ctx); err != nil {
 		log.WarnContext(ctx, "cannot read pending fan-outs", "err", err)
 	}
-	if !caches || time.Since(time.Unix(0, h.foreign.Load())) > replayable {
+	if !caches || time.Since(time.Unix(0, c.lastForeign.Load())) > replayable {
 		return
 	}
-	if err := h.hub.InvalidateAll(ctx); err != nil {
+	if err := c.hub.InvalidateAll(ctx); err != nil {
 		log.WarnContext(ctx, "cannot invalidate all cached values", "err", err)
 	}
 }

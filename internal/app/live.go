@@ -26,101 +26,101 @@ import (
 const (
 	followsTopic  = "follows"  // ids of users whose follows changed
 	sessionsTopic = "sessions" // ended sessions
-	maxIDs        = 200        // of a message
+	maxIDs        = 200        // per message
 )
 
-// feedHints returns the channel that announces new notes. With an embedded Redis there is
-// one process.
-func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *pubsub.Channel {
+// feedHints returns the channel that announces new notes. With an embedded Redis, it stays
+// within the process.
+func (c *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *pubsub.Channel {
 	var rdb redis.UniversalClient
 	if cfg.RedisURL != "" {
-		rdb = h.State
+		rdb = c.State
 	}
 	return pubsub.New(rdb, pubsub.Options{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
-		func(hint []byte) { h.Feed.ReceiveHint(hint) }, func() { h.Feed.CheckLog() })
+		func(hint []byte) { c.Feed.ReceiveHint(hint) }, func() { c.Feed.CheckLog() })
 }
 
 // subscribeLive subscribes this process to the topics.
-func (h *Components) subscribeLive() {
-	h.bus.Subscribe(followsTopic, func(_ context.Context, bodies [][]byte) {
+func (c *Components) subscribeLive() {
+	c.bus.Subscribe(followsTopic, func(_ context.Context, bodies [][]byte) {
 		for _, body := range bodies {
 			var followers []int64
-			if json.Unmarshal(body, &followers) != nil { // of another release
-				h.Feed.MarkFollowsStale()
+			if json.Unmarshal(body, &followers) != nil { // from another release
+				c.Feed.MarkFollowsStale()
 			}
-			h.Feed.RefreshFollows(followers...)
+			c.Feed.RefreshFollows(followers...)
 		}
 	})
-	h.bus.Subscribe(sessionsTopic, func(_ context.Context, bodies [][]byte) {
+	c.bus.Subscribe(sessionsTopic, func(_ context.Context, bodies [][]byte) {
 		for _, body := range bodies {
 			var ended []string
-			if json.Unmarshal(body, &ended) == nil { // otherwise those sessions are rechecked within a minute
-				h.recheck(ended...)
+			if json.Unmarshal(body, &ended) == nil { // otherwise the GraphQL server rechecks them within a minute
+				c.recheck(ended...)
 			}
 		}
 	})
-	h.bus.AddObserver(followsObserver{h})
+	c.bus.AddObserver(followsObserver{c})
 }
 
 // followsObserver rereads the follows of live feeds after a gap of the bus.
-type followsObserver struct{ h *Components }
+type followsObserver struct{ c *Components }
 
 // Reset handles a gap.
-func (f followsObserver) Reset(context.Context, eventbus.Gap) { f.h.Feed.MarkFollowsStale() }
+func (f followsObserver) Reset(context.Context, eventbus.Gap) { f.c.Feed.MarkFollowsStale() }
 
 // Synced does nothing.
 func (f followsObserver) Synced(time.Time) {}
 
 // publishFollows makes the live feeds of all processes reread the follows of users.
-func (h *Components) publishFollows(ctx context.Context, followers ...int64) error {
-	h.Feed.RefreshFollows(followers...)
-	return publishIDs(ctx, h.bus, followsTopic, followers)
+func (c *Components) publishFollows(ctx context.Context, followers ...int64) error {
+	c.Feed.RefreshFollows(followers...)
+	return publishIDs(ctx, c.bus, followsTopic, followers)
 }
 
 // publishEnded makes all processes recheck connections of ended sessions at once.
-func (h *Components) publishEnded(ctx context.Context, sessions ...string) error {
-	h.recheck(sessions...)
-	return publishIDs(ctx, h.bus, sessionsTopic, sessions)
+func (c *Components) publishEnded(ctx context.Context, sessions ...string) error {
+	c.recheck(sessions...)
+	return publishIDs(ctx, c.bus, sessionsTopic, sessions)
 }
 
 const (
-	pollEvery    = 500 * time.Millisecond // between two polls
-	endedOverlap = 10 * time.Second       // of two polls: clocks differ, and commits take time
+	pollEvery    = 500 * time.Millisecond
+	endedOverlap = 10 * time.Second // of two polls: clocks differ, and commits take time
 )
 
-// pollWithoutBus polls Postgres while a Redis is not used, until ctx ends. Without the
-// bus, this process cannot receive that sessions ended or follows changed. Without the
-// state Redis, end marks may be missing. It rechecks live connections of ended sessions,
-// and the follows of live feeds.
-func (h *Components) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
+// pollWithoutBus polls Postgres while a write gate is closed, until ctx ends. Without the
+// bus, this process misses ended sessions and changed follows. Without the state Redis, end
+// marks may be missing. So it rechecks the live connections of ended sessions and, without
+// the bus, the follows of live feeds.
+func (c *Components) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
 	for wasOpen := true; ctx.Err() == nil; _ = clock.Sleep(ctx, pollEvery) {
-		bus := h.gates[cacheRole].Open()
-		open := bus && h.gates[stateRole].Open()
+		bus := c.gates[cacheRole].Open()
+		open := bus && c.gates[stateRole].Open()
 		if !bus {
-			h.Feed.MarkFollowsStale() // the reset of the bus repeats it at the end
+			c.Feed.MarkFollowsStale() // the reset of the bus does so at the end
 		}
 		if open && wasOpen {
 			continue
 		}
-		wasOpen = open // the first poll after opening covers the moment until the bus resumes
-		ids, err := h.endedLately(ctx)
+		wasOpen = open // the first poll after the gates open covers the time until the bus resumes
+		ids, err := c.recentlyEnded(ctx)
 		if err != nil {
 			log.WarnContext(ctx, "cannot read ended sessions", "err", err)
 		}
-		h.recheck(ids...)
+		c.recheck(ids...)
 	}
 	return nil
 }
 
-func (h *Components) endedLately(ctx context.Context) ([]string, error) {
+func (c *Components) recentlyEnded(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
-	return h.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
+	return c.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
 }
 
 // recheck rechecks the connections of sessions, if there is a GraphQL server.
-func (h *Components) recheck(sessions ...string) {
-	if recheck := h.sessionsEnded.Load(); recheck != nil {
+func (c *Components) recheck(sessions ...string) {
+	if recheck := c.sessionsEnded.Load(); recheck != nil {
 		(*recheck)(sessions...)
 	}
 }

@@ -19,50 +19,50 @@ import (
 // openExclusive opens the locks for work of one process at a time: jobs, scans of sales, the
 // log reader, the database claim. They are in Postgres, or in this process with SQLite. The
 // work has its own time limits, so the locks have none.
-func (h *Components) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
+func (c *Components) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
 	o, store := lock.Options{MaxHold: -1, Log: log}, "postgres"
-	if h.DB.Dialect == dialect.Postgres {
-		h.exclusive, err = dblock.NewPostgres(h.DB.DB, o)
+	if c.DB.Dialect == dialect.Postgres {
+		c.exclusive, err = dblock.NewPostgres(c.DB.DB, o)
 	} else {
 		store = "process"
-		h.exclusive, err = dblock.NewLocal(o)
+		c.exclusive, err = dblock.NewLocal(o)
 	}
 	if err != nil {
 		return fmt.Errorf("open database locks: %w", err)
 	}
-	h.closeLocks(h.exclusive)
-	reg.MustRegister(lockMetrics{h.exclusive, store})
+	c.closeLocks(c.exclusive)
+	reg.MustRegister(lockMetrics{c.exclusive, store})
 	return nil
 }
 
 // openLocks opens the redsync locks of orders, on the state Redis or on their own nodes.
-func (h *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
-	nodes := []redis.UniversalClient{h.State}
+func (c *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
+	nodes := []redis.UniversalClient{c.State}
 	if len(cfg.RedisLockURLs) > 0 {
 		nodes = nil
 	}
 	for i, url := range cfg.RedisLockURLs {
 		node, err := redisdb.OpenRedis(redisdb.RedisConfig{
 			URL: url, Role: fmt.Sprintf("lock-%d", i+1), PoolSize: cfg.RedisPoolSize, PoolTimeout: cfg.RedisPoolTimeout, Log: log, TLS: cfg.RedisTLS(),
-		}, h.metrics)
+		}, c.metrics)
 		if err != nil {
 			return nil, err
 		}
-		h.closers = append(h.closers, node.Close)
+		c.closers = append(c.closers, node.Close)
 		nodes = append(nodes, node)
 	}
 	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("open order locks: %w", err)
 	}
-	h.closeLocks(locks)
+	c.closeLocks(locks)
 	reg.MustRegister(lockMetrics{locks, "redis"})
 	return locks, nil
 }
 
 // closeLocks registers locks for Close.
-func (h *Components) closeLocks(locks *lock.Locker) {
-	h.closers = append(h.closers, func() error {
+func (c *Components) closeLocks(locks *lock.Locker) {
+	c.closers = append(c.closers, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		return locks.Close(ctx)

@@ -17,7 +17,7 @@ import (
 )
 
 // openMedia opens the blob store, waits for it, and builds the picture service.
-func (h *Components) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
+func (c *Components) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
 	storeURL, err := cfg.Media()
 	if err != nil {
 		return nil, fmt.Errorf("resolve the picture store: %w", err)
@@ -26,10 +26,10 @@ func (h *Components) openMedia(ctx context.Context, cfg *config.Config, client *
 	if err != nil {
 		return nil, fmt.Errorf("open the picture store: %w", err)
 	}
-	s := media.New(client, h.outbox, media.Config{Blobs: blobs, PerHour: cfg.UploadsPerUser, Registerer: reg, Log: log})
-	s.OnDelete(media.OfNote, func(ctx context.Context, id int64, path string) error { return h.Notes.DropImage(ctx, id, path) })
-	s.OnDelete(media.OfShop, func(ctx context.Context, id int64, path string) error { return h.Shops.DropImage(ctx, id, path) })
-	s.OnDelete(media.OfUser, func(ctx context.Context, id int64, path string) error { return h.Accounts.DropAvatar(ctx, id, path) })
+	s := media.New(client, c.outbox, media.Config{Blobs: blobs, PerHour: cfg.UploadsPerUser, Registerer: reg, Log: log})
+	s.OnDelete(media.OfNote, func(ctx context.Context, id int64, path string) error { return c.Notes.DropImage(ctx, id, path) })
+	s.OnDelete(media.OfShop, func(ctx context.Context, id int64, path string) error { return c.Shops.DropImage(ctx, id, path) })
+	s.OnDelete(media.OfUser, func(ctx context.Context, id int64, path string) error { return c.Accounts.DropAvatar(ctx, id, path) })
 	return s, nil
 }
 

@@ -23,38 +23,38 @@ const (
 	failoverEvery   = 250 * time.Millisecond // between two checks
 	failoverTimeout = 2 * time.Second        // of one statement of a check
 	scanPrefix      = "reconcile."           // of the jobs of scans, in the settings
-	failoverRepair  = 30 * time.Second       // for invalidating and making scans due
+	failoverRepair  = 30 * time.Second       // for one repair
 )
 
 // failoverMonitor detects another timeline of the database: a standby was promoted, or a
 // backup restored to a point in time. Acknowledged commits may then be missing, while Redis
 // and this process still have their effects.
 //
-// A key in the state Redis records the timeline up to which Redis is repaired. It lets a
-// process detect a promotion that happened while no process ran.
+// A key in the state Redis records the timeline up to which Redis is repaired. It reveals
+// a promotion that happened while no process ran.
 type failoverMonitor struct {
-	h   *Components
+	c   *Components
 	db  *ent.Client
 	key string
 	log *slog.Logger
 
-	known    string // last timeline that this process saw
+	known    string // last timeline that this process handled
 	seen     prometheus.Counter
 	errors   prometheus.Counter
 	warnings clock.Throttle
 	scans    sync.WaitGroup
 }
 
-func newFailoverMonitor(h *Components, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *failoverMonitor {
+func newFailoverMonitor(c *Components, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *failoverMonitor {
 	p := &failoverMonitor{
-		h: h, db: db, key: h.prefix + ":timeline", log: log,
+		c: c, db: db, key: c.prefix + ":timeline", log: log,
 		seen: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotions_total",
 			Help: "New database timelines seen by this process: promotions of a standby and restored backups.",
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotion_errors_total",
-			Help: "Failed repairs after a database promotion; they are retried.",
+			Help: "Failed checks of the database timeline and failed repairs; they are retried.",
 		}),
 	}
 	reg.MustRegister(p.seen, p.errors)
@@ -74,7 +74,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			p.errors.Inc()
 			if p.warnings.Allow() {
-				p.log.WarnContext(ctx, "cannot repair after a database promotion", "err", err)
+				p.log.WarnContext(ctx, "database failover check failed", "err", err)
 			}
 		}
 		_ = clock.Sleep(ctx, failoverEvery) // the loop checks ctx
@@ -83,7 +83,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 }
 
 // check compares the timeline with the last one of this process and with the mark in Redis.
-// It ignores a database that does not answer, which other parts report.
+// It ignores a database that does not answer, because other parts report that.
 func (p *failoverMonitor) check(ctx context.Context) error {
 	now, err := p.timeline(ctx)
 	switch {
@@ -109,7 +109,7 @@ func (p *failoverMonitor) check(ctx context.Context) error {
 	if mark != now {
 		ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 		defer cancel()
-		if err := p.h.State.Set(ctx, p.key, now, 0).Err(); err != nil {
+		if err := p.c.State.Set(ctx, p.key, now, 0).Err(); err != nil {
 			return fmt.Errorf("store the repaired timeline of the database: %w", err)
 		}
 	}
@@ -120,14 +120,14 @@ func (p *failoverMonitor) check(ctx context.Context) error {
 func (p *failoverMonitor) timeline(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
-	return p.h.DB.Timeline(ctx)
+	return p.c.DB.Timeline(ctx)
 }
 
 // mark returns the timeline up to which Redis is repaired, or "".
 func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
-	mark, err := p.h.State.Get(ctx, p.key).Result()
+	mark, err := p.c.State.Get(ctx, p.key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("read the repaired timeline of the database: %w", err)
 	}
@@ -135,20 +135,20 @@ func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
 }
 
 // repair drops the state of the former timeline. Each process drops its local state. With
-// shared, it also repairs Redis and the numbers, which the first process does for all. It
-// may be repeated.
+// shared, it also repairs Redis and the order numbers, which the first process does for
+// all. It may be repeated.
 func (p *failoverMonitor) repair(ctx context.Context, now string, shared bool) error {
 	p.log.WarnContext(ctx, "database timeline changed", "timeline", now, "before", p.known,
 		"hint", "acknowledged commits may be missing; scans compare derived data")
-	p.h.Feed.MarkSuspect()
-	p.h.sales.MarkSuspect()
+	p.c.Feed.MarkSuspect()
+	p.c.sales.MarkSuspect()
 	if shared {
 		repairing, cancel := context.WithTimeout(ctx, failoverRepair)
 		defer cancel()
-		if err := p.h.numbers.Skip(repairing); err != nil {
+		if err := p.c.numbers.Skip(repairing); err != nil {
 			return err
 		}
-		if err := p.h.invalidateAll(repairing, true, true); err != nil {
+		if err := p.c.invalidateAll(repairing, true, true); err != nil {
 			return err
 		}
 		// Sets and lists in Redis have no epoch, so scans compare all of them.
@@ -159,7 +159,7 @@ func (p *failoverMonitor) repair(ctx context.Context, now string, shared bool) e
 			return fmt.Errorf("make all scans due: %w", err)
 		}
 	}
-	p.scans.Go(func() { p.h.schedule.RunDue(ctx, p.h.scans.Jobs()...) }) // each due scan runs in one process
+	p.scans.Go(func() { p.c.schedule.RunDue(ctx, p.c.scans.Jobs()...) }) // each due scan runs in one process
 	p.seen.Inc()
 	return nil
 }

@@ -27,61 +27,61 @@ import (
 )
 
 // Adapters between vouchers, flash sales and orders. Each package declares the interfaces
-// that it needs. Ids, times and plain structs cross them.
+// that it needs. Only ids, times and plain structs cross them.
 
 // openSales builds the services of vouchers, balances, orders and flash sales.
-func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
-	numbers, err := sequence.New(h.DB.DB, sequence.Options{Dialect: h.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
+func (c *Components) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
+	numbers, err := sequence.New(c.DB.DB, sequence.Options{Dialect: c.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
 	if err != nil {
 		return fmt.Errorf("open the order numbers: %w", err)
 	}
-	h.numbers = numbers
-	h.closers = append(h.closers, func() error { numbers.Wait(); return nil })
-	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // locks close after the end of all contexts
+	c.numbers = numbers
+	c.closers = append(c.closers, func() error { numbers.Wait(); return nil })
+	locks, err := c.openLocks(cfg, reg, log) //nolint:contextcheck // locks close after all contexts end
 	if err != nil {
 		return err
 	}
-	h.Notifier = notify.New(h.bus, notify.Options{Registerer: reg, Log: log})
-	h.localWorkers["live hints"] = h.Notifier.Run
+	c.Notifier = notify.New(c.bus, notify.Options{Registerer: reg, Log: log})
+	c.localWorkers["live hints"] = c.Notifier.Run
 
 	adapter := &saleAdapter{}
-	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
-		Sales: adapter, Shops: h.Shops,
-		OnChange: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Notifier: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
+	c.Vouchers = voucher.New(client, c.hub, c.outbox, voucher.Config{
+		Sales: adapter, Shops: c.Shops,
+		OnChange: func(ids ...int64) { c.Notifier.Notify(stocksOf(ids)...) }, Notifier: c.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
-	h.Balances = balance.New(client, nil)
-	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
-		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
-		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: adapter, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
-		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
-		OnChange: h.Notifier.Notify, StockKey: voucher.StockKey,
+	c.Balances = balance.New(client, nil)
+	c.Orders = order.New(client, c.hub, c.outbox, order.Config{
+		Redis: c.State, Locks: locks, Registerer: reg, Log: log,
+		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{c.Vouchers, c.Shops}, Sales: adapter, Shops: c.Shops, Users: c.Accounts, Numbers: numbers,
+		Ledger: c.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: c.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
+		OnChange: c.Notifier.Notify, StockKey: voucher.StockKey,
 	})
-	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
-		Numbers: numbers, Orders: orderAdapter{h.Orders}, Registerer: reg, Log: log,
-		Prefix: cfg.RedisPrefix, Locks: h.exclusive, State: h.State, Partitions: h.partitions(cfg),
-		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
-		Dial: h.dialSales,
+	sales, err := flashsale.New(ctx, client, c.outbox, flashsale.Config{
+		Numbers: numbers, Orders: orderAdapter{c.Orders}, Registerer: reg, Log: log,
+		Prefix: cfg.RedisPrefix, Locks: c.exclusive, State: c.State, Partitions: c.partitions(cfg),
+		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: c.bus, MadeAt: sequence.At, Queued: c.Orders.QueuedKey,
+		Dial: c.dialSales,
 	})
 	if err != nil {
 		return fmt.Errorf("open flash sales: %w", err)
 	}
 	adapter.Service = sales
-	h.sales = sales
-	h.localWorkers["sale certificates"] = sales.Certify
-	h.localWorkers["queued orders"] = sales.WatchPending
-	h.sharedWorkers["sale reconciler"] = sales.Reconcile
-	h.sharedWorkers["sale orders"] = sales.Consume
-	h.sharedWorkers["unpaid orders"] = h.Orders.Expire
-	h.sharedWorkers["paid orders"] = h.Orders.UpdateCounters
-	h.closers = append(h.closers, sales.Close)
+	c.sales = sales
+	c.localWorkers["sale certificates"] = sales.Certify
+	c.localWorkers["queued orders"] = sales.WatchPending
+	c.sharedWorkers["sale reconciler"] = sales.Reconcile
+	c.sharedWorkers["sale orders"] = sales.Consume
+	c.sharedWorkers["unpaid orders"] = c.Orders.Expire
+	c.sharedWorkers["paid orders"] = c.Orders.UpdateCounters
+	c.closers = append(c.closers, sales.Close)
 	return nil
 }
 
-// embeddedOrderWait is the minimum wait for the commit of an order on an embedded Redis. A
-// QUEUED order would be lost with the process.
+// embeddedOrderWait is the minimum wait for the commit of an order with an embedded Redis,
+// which loses QUEUED orders with the process.
 const embeddedOrderWait = 2 * time.Second
 
-// orderWait returns how long orderVoucher waits; -1 is not at all.
+// orderWait returns how long orderVoucher waits for the commit, or -1 for not at all.
 func orderWait(cfg *config.Config) time.Duration {
 	switch {
 	case cfg.OrderWait == 0:
@@ -107,21 +107,21 @@ func paymentProvider(cfg *config.Config) order.Provider {
 const salePoolTimeout = 2 * time.Second
 
 // dialSales opens the Redis client for admissions.
-func (h *Components) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
-	c := h.state
-	c.Role, c.Retries, c.OnConnect, c.MinIdle = "sale", 1, certify, 0
-	c.PoolTimeout = salePoolTimeout // a burst waits; the database path is for an unavailable Redis
-	client, err := redisdb.OpenRedis(c, h.metrics)
-	h.admissions = client
+func (c *Components) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+	conf := c.state
+	conf.Role, conf.Retries, conf.OnConnect, conf.MinIdle = "sale", 1, certify, 0
+	conf.PoolTimeout = salePoolTimeout // in a burst; the database path is only for an unavailable Redis
+	client, err := redisdb.OpenRedis(conf, c.metrics)
+	c.admissions = client
 	return client, err
 }
 
-// partitions returns the number of sale partitions that a first start sets.
-func (h *Components) partitions(cfg *config.Config) int {
+// partitions returns the number of sale partitions, which only the first start sets.
+func (c *Components) partitions(cfg *config.Config) int {
 	if cfg.RedisURL == "" {
 		return flashsale.PartitionsEmbedded
 	}
-	if _, ok := h.State.(*redis.ClusterClient); ok {
+	if _, ok := c.State.(*redis.ClusterClient); ok {
 		return flashsale.PartitionsCluster
 	}
 	return flashsale.PartitionsServer
@@ -163,8 +163,7 @@ type voucherAdapter struct {
 }
 
 // VoucherByID returns a voucher for an order. During its sale, a locally cached value is
-// enough: shop, price and partition of a sale never change, and the sale itself checks
-// its state.
+// enough: its shop, price and partition never change, and the sale checks its own state.
 func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
 	found, err := v.ByID(cache.AllowLocal(ctx), id)
 	if err != nil || found.Sale == nil || found.Sale.EndsAt.Before(time.Now()) {
@@ -173,8 +172,7 @@ func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Vouch
 	if err != nil {
 		return nil, err
 	}
-	// A slightly old owner is enough here.
-	owner, _, err := v.shops.OwnerOf(cache.AllowLocal(ctx), found.ShopID)
+	owner, _, err := v.shops.OwnerOf(cache.AllowLocal(ctx), found.ShopID) // a slightly old owner is enough
 	if err != nil {
 		return nil, err
 	}

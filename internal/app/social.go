@@ -28,35 +28,35 @@ import (
 // rows in one order: notes, comments, counts of notes, shops, users, the head of the feed.
 
 // openSocial builds the services of notes, likes, comments, follows and the feed.
-func (h *Components) openSocial(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
-	counted := userCounters{h.Accounts}
-	feeds := feedAdapter{h}
-	h.Notes = note.New(client, h.hub, h.outbox, note.Config{
-		Shops: h.Shops, Users: counted, Pictures: h.Media.UsagesOf(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
+func (c *Components) openSocial(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
+	counted := userCounters{c.Accounts}
+	feeds := feedAdapter{c}
+	c.Notes = note.New(client, c.hub, c.outbox, note.Config{
+		Shops: c.Shops, Users: counted, Pictures: c.Media.UsagesOf(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
 	})
 	likes := limits.Limit("likes", cfg.LikesPerUser) // of notes and comments together
-	h.NoteLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Note, Target: h.Notes, Quota: likes})
-	h.Comments = comment.New(client, h.hub, h.outbox, comment.Config{Notes: h.Notes, Shops: h.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
-	h.CommentLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Comment, Target: h.Comments, Quota: likes})
-	h.Follows = follow.New(client, h.hub, h.outbox, follow.Config{
-		Users: counted, Head: h.Notes.LockHead, Notify: h.publishFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
+	c.NoteLikes = like.New(client, c.hub, c.outbox, like.Config{Kind: like.Note, Target: c.Notes, Quota: likes})
+	c.Comments = comment.New(client, c.hub, c.outbox, comment.Config{Notes: c.Notes, Shops: c.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
+	c.CommentLikes = like.New(client, c.hub, c.outbox, like.Config{Kind: like.Comment, Target: c.Comments, Quota: likes})
+	c.Follows = follow.New(client, c.hub, c.outbox, follow.Config{
+		Users: counted, Head: c.Notes.LockHead, Notify: c.publishFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
-	hints := h.feedHints(cfg, reg, log)
-	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{
+	hints := c.feedHints(cfg, reg, log)
+	c.Feed = feed.New(client, c.hub, c.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,
 	})
-	h.localWorkers["feed"] = h.Feed.Run
-	h.localWorkers["feed hints"] = hints.Run
-	h.subscribeLive()
+	c.localWorkers["feed"] = c.Feed.Run
+	c.localWorkers["feed hints"] = hints.Run
+	c.subscribeLive()
 }
 
 // feedAdapter adapts notes and follows to the feed, and the feed to notes. It reads the
 // services after all are built.
-type feedAdapter struct{ h *Components }
+type feedAdapter struct{ c *Components }
 
 // Rows returns notes by id.
 func (f feedAdapter) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
-	found, err := f.h.Notes.ByIDsVerified(ctx, ids)
+	found, err := f.c.Notes.ByIDsVerified(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -87,26 +87,26 @@ func (feedAdapter) ReadRow(text []byte) (any, error) {
 
 // Newest returns the newest notes of authors, at most limit of each.
 func (f feedAdapter) Newest(ctx context.Context, authors []int64, limit int) (map[int64][]cache.ListItem, error) {
-	return f.h.Notes.Newest(ctx, authors, limit)
+	return f.c.Notes.Newest(ctx, authors, limit)
 }
 
 // Window returns the cached follows of each user.
-func (f feedAdapter) Window() *cache.Window[int64] { return f.h.Follows.Window() }
+func (f feedAdapter) Window() *cache.Window[int64] { return f.c.Follows.Window() }
 
 // Followers reads ranges of follower lists.
 func (f feedAdapter) Followers(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
-	return f.h.Follows.ReadFollowers(ctx, ranges)
+	return f.c.Follows.ReadFollowers(ctx, ranges)
 }
 
 // EnqueueFanOut adds fan-out jobs to tx and returns which authors are celebrities.
 func (f feedAdapter) EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (celebrities map[int64]bool, err error) {
-	return f.h.Feed.EnqueueFanOut(ctx, tx, authors, followers)
+	return f.c.Feed.EnqueueFanOut(ctx, tx, authors, followers)
 }
 
-// FanOutCommitted follows the commit of fan-out jobs.
-func (f feedAdapter) FanOutCommitted() { f.h.Feed.FanOutCommitted() }
+// FanOutCommitted notifies the feed of committed fan-out jobs.
+func (f feedAdapter) FanOutCommitted() { f.c.Feed.FanOutCommitted() }
 
-// SeqCommitted follows each commit with new feed numbers.
+// SeqCommitted notifies the feed of a commit with new feed numbers.
 func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
 	out := make([]feed.Event, len(events))
 	for i, e := range events {
@@ -115,7 +115,7 @@ func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
 			out[i].Row = e.Note
 		}
 	}
-	f.h.Feed.SeqCommitted(last, out...)
+	f.c.Feed.SeqCommitted(last, out...)
 }
 
 // userCounters adapts users to the services that count notes and follows.
@@ -174,19 +174,19 @@ func (u userCounters) Followees(ctx context.Context, ids []int64) (map[int64]int
 }
 
 // openCheckIns builds the service of check-ins, which earn points.
-func (h *Components) openCheckIns(cfg *config.Config, client *ent.Client) {
-	h.CheckIns = checkin.New(client, h.State, h.outbox, checkin.Config{
-		Prefix: cfg.RedisPrefix, Zone: h.zone, Users: h.Accounts, Bitfield: cfg.RedisURL != "",
+func (c *Components) openCheckIns(cfg *config.Config, client *ent.Client) {
+	c.CheckIns = checkin.New(client, c.State, c.outbox, checkin.Config{
+		Prefix: cfg.RedisPrefix, Zone: c.zone, Users: c.Accounts, Bitfield: cfg.RedisURL != "",
 	})
 }
 
 // openQuotas returns the hourly content limits of users. The age of an account is in its
 // cached row.
-func (h *Components) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
+func (c *Components) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
 	return quota.NewSet(quota.Config{
-		Redis: h.State, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log,
+		Redis: c.State, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log,
 		CreatedAt: func(ctx context.Context, user int64) (time.Time, error) {
-			u, err := h.Accounts.ByID(ctx, user)
+			u, err := c.Accounts.ByID(ctx, user)
 			if err != nil {
 				return time.Time{}, fmt.Errorf("read the age of user %d: %w", user, err)
 			}

@@ -34,7 +34,6 @@ func ThisBuild() Build {
 	return Build{cmp.Or(b.Version, unknown), cmp.Or(b.Commit, unknown), cmp.Or(b.Date, unknown)}
 }
 
-// version returns the version of the program.
 func version() string { return ThisBuild().Version }
 
 // buildInfo returns a metric that is always 1 and has the version in its labels, so that a

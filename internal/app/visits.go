@@ -18,18 +18,18 @@ import (
 )
 
 // openVisits builds the service that counts visits.
-func (h *Components) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
-	h.Visits = visit.New(client, visit.Config{
-		Redis: h.State, Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: shopVisits{h.Shops}, Registerer: reg, Log: log,
+func (c *Components) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
+	c.Visits = visit.New(client, visit.Config{
+		Redis: c.State, Prefix: cfg.RedisPrefix, Zone: c.zone, Shops: shopVisits{c.Shops}, Registerer: reg, Log: log,
 	})
-	h.localWorkers["visits"] = h.Visits.Run
+	c.localWorkers["visits"] = c.Visits.Run
 	if cfg.RedisURL == "" {
-		// The embedded Redis ends with the process, so Close writes its data to the rows,
-		// after the last flush of the worker.
-		h.closers = append(h.closers, func() error {
+		// The embedded Redis ends with the process. Close copies its data to the rows after
+		// the last flush of the worker.
+		c.closers = append(c.closers, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 			defer cancel()
-			return h.Visits.RollUp(ctx)
+			return c.Visits.RollUp(ctx)
 		})
 	}
 }
@@ -51,8 +51,8 @@ func (s shopVisits) Existing(ctx context.Context, ids []int64) (map[int64]bool, 
 }
 
 // beacon returns the handler of POST /visit.
-func (a *App) beacon(components *Components, gate *gqlserver.Server) http.Handler {
-	return gate.Guard(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
+func (a *App) beacon(components *Components, graphQL *gqlserver.Server) http.Handler {
+	return graphQL.Guard(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
 		parsed, err := scalar.ParseID(id)
 		if err != nil {
 			return 0, err
@@ -71,7 +71,7 @@ func (VisitCounter) ExtensionName() string { return "Visits" }
 func (VisitCounter) Validate(graphql.ExecutableSchema) error { return nil }
 
 // InterceptOperation counts an operation and puts its visitor into the context of resolvers.
-// It does no I/O. A subscription is no visit: it may last for days.
+// It does no I/O. It ignores subscriptions, which may last for days.
 func (x VisitCounter) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	if oc.Operation.Operation == ast.Subscription {

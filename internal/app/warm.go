@@ -15,19 +15,19 @@ import (
 // Warm-up reads popular data in advance, so that a new process or a new Redis does not start
 // with misses.
 //
-// Each process warms its local caches at the start and every minute. Redis is warm for all
-// processes when one reads it, so warming yesterday's hottest keys is a scheduled job.
+// Each process warms its local caches at the start and every minute. Later, a scheduled job
+// of one process reads the hot keys of yesterday and today: it warms Redis for all.
 
 const (
-	warmWait   = 10 * time.Second // after which a server is ready, warm or not
+	warmWait   = 10 * time.Second // see App.WarmWithin
 	warmTime   = 2 * time.Minute  // for one warm-up
 	warmEvery  = time.Minute
-	warmShared = 10 * time.Minute // well within the TTL of records, which a late read refreshes
-	pinAhead   = 10 * time.Minute // from pinning a sale to its opening
-	pinTypes   = 5 * warmEvery    // for which types stay pinned without a warm-up
-	firstPage  = 20               // shops of each list
-	searchWait = 3 * time.Second  // for rewriting the search texts of a small database after an upgrade
-	listenWait = time.Second      // for the bus: before it is synced, local caches are unused
+	warmShared = 10 * time.Minute // less than the TTL of shops, so that a run refreshes records before they expire
+	pinAhead   = 10 * time.Minute // from the pin of a sale to its opening
+	pinTypes   = 5 * warmEvery    // for shop types; renewed at each warm-up
+	firstPage  = 20               // shops per list
+	searchWait = 3 * time.Second  // for the search texts of a small database after an upgrade
+	listenWait = time.Second      // for the bus: local caches are unused until it is synced
 )
 
 // Parts of a warm-up, in their order.
@@ -49,9 +49,9 @@ type warmer struct {
 	finished   prometheus.Gauge
 }
 
-func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warmer {
+func newWarmer(c *Components, reg prometheus.Registerer, log *slog.Logger) *warmer {
 	w := &warmer{
-		components: h, log: log, done: make(chan struct{}),
+		components: c, log: log, done: make(chan struct{}),
 		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_warmup_entries_total", Help: "Entries read in advance: open sales, shop types, shops of first pages, hot keys of yesterday and today.",
 		}, []string{"what"}),
@@ -73,7 +73,7 @@ func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warm
 	return w
 }
 
-// jobs returns the job that one process runs for all.
+// jobs returns the job that warms Redis.
 func (w *warmer) jobs() []schedule.Job {
 	return []schedule.Job{{Name: "cache.warm", Every: warmShared, Timeout: warmTime, Do: func(ctx context.Context) error {
 		n, err := w.remembered(ctx)
@@ -103,7 +103,7 @@ func (w *warmer) run(ctx context.Context) error {
 	return nil
 }
 
-// warm warms parts. It logs and counts the failure of a part and continues.
+// warm warms parts. If one fails, warm logs and counts that and continues.
 func (w *warmer) warm(ctx context.Context, parts ...string) {
 	ctx, cancel := context.WithTimeout(ctx, warmTime)
 	defer cancel()
