@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// absent is the id of something that there is not.
+// absent returns the id of a missing object.
 func absent(typ string) string { return scalar.ID{Type: typ, N: 987_654_321}.String() }
 
 // from returns the server for a new client in its own network.
@@ -19,8 +19,8 @@ func from(s *apptest.Server, network int) *apptest.Server {
 	return s.With("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", network))
 }
 
-// requests returns the statements and Redis round trips of f.
-func asked(t *testing.T, s *apptest.Server, f func()) (statements, trips float64) {
+// storeCalls returns the statements and Redis round trips of f.
+func storeCalls(t *testing.T, s *apptest.Server, f func()) (statements, trips float64) {
 	t.Helper()
 	count := func() (float64, float64) {
 		return s.Counter(t, "tandian_sql_statement_seconds"), s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state")
@@ -37,7 +37,7 @@ func readsNothing(t *testing.T, s *apptest.Server, f func()) {
 	t.Helper()
 	fewest := math.Inf(1)
 	for range 5 {
-		statements, trips := asked(t, s, f)
+		statements, trips := storeCalls(t, s, f)
 		if fewest = min(fewest, statements+trips); fewest == 0 {
 			return
 		}
@@ -45,19 +45,19 @@ func readsNothing(t *testing.T, s *apptest.Server, f func()) {
 	t.Errorf("each of five calls cost statements and round trips to Redis, at least %v", fewest)
 }
 
-// Every field that takes an id and may end in null.
+// It covers every nullable field that takes an id.
 func TestRepeatedAbsentReadsReachNoStore(t *testing.T) {
 	const limit = 4 // a minute: one in 15 s
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
-		s := hire(t, stack).nobody
-		quiet(t, s)
+		s := startStaff(t, stack).anonymous
+		awaitIdle(t, s)
 		shop := someShop(t, s)
 		for network, tt := range []struct {
-			name, field string // with an id for %[1]q
+			name, field string // with %[1]q for an id
 			gone, there string
 			counts      int
-			null        string // what the field is when it is refused
+			null        string // value of a refused field
 		}{
 			{"a shop", `it: shop(id: %[1]q) { id }`, absent("Shop"), shop, 1, `null`},
 			{"a user", `it: user(id: %[1]q) { id }`, absent("User"), absent("User"), 1, `null`},
@@ -81,7 +81,7 @@ func TestRepeatedAbsentReadsReachNoStore(t *testing.T) {
 				})
 				for _, a := range append(answers, s.Do(t, strings.Replace(there, "{", "{ shopTypes { id } ", 1), nil, nil)) {
 					if c := code(t, a); c != "RATE_LIMITED" {
-						t.Fatalf("answered with %q: %s", c, a.Data)
+						t.Fatalf("got %q: %s, want RATE_LIMITED", c, a.Data)
 					}
 					e := a.Errors[0]
 					if after := e.Extensions.RetryAfterSeconds; after < 1 || after > 60/limit || fmt.Sprint(e.Path) != "[it]" {
@@ -97,7 +97,7 @@ func TestRepeatedAbsentReadsReachNoStore(t *testing.T) {
 					t.Errorf("got %v, %s, want the other fields", err, last.Data)
 				}
 				if n := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED") - refused; n != float64(len(answers)+2) {
-					t.Errorf("%v refusals are counted, want %d", n, len(answers)+2)
+					t.Errorf("got %v counted refusals, want %d", n, len(answers)+2)
 				}
 			})
 		}
@@ -108,9 +108,9 @@ func TestAbsentReadsCountForTheirCallerOnly(t *testing.T) {
 	const limit = 4
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
-	staff := hire(t, stack)
-	shop := someShop(t, staff.nobody)
-	s := from(staff.nobody, 1)
+	staff := startStaff(t, stack)
+	shop := someShop(t, staff.anonymous)
+	s := from(staff.anonymous, 1)
 	for range 3 * limit {
 		s.Must(t, shopByID, map[string]any{"id": shop}, nil)
 		s.Must(t, `query N($ids: [ID!]!) { nodes(ids: $ids) { id } }`, map[string]any{"ids": []string{shop, shop, shop}}, nil)
@@ -128,23 +128,23 @@ func TestAbsentReadsCountForTheirCallerOnly(t *testing.T) {
 	}
 	s.Must(t, shopByID, map[string]any{"id": shop}, nil)
 	three := fmt.Sprintf(`{ nodes(ids: [%q, %q, %[1]q, %[1]q]) { id } }`, absent("User"), shop)
-	s.Must(t, three, nil, nil) // two of them are beyond the limit
+	s.Must(t, three, nil, nil) // two reads are beyond the limit
 	a := s.Do(t, shopByID, map[string]any{"id": shop}, nil)
 	if c := code(t, a); c != "RATE_LIMITED" {
 		t.Fatalf("beyond the limit: %q", c)
 	}
 	if after := a.Errors[0].Extensions.RetryAfterSeconds; after <= 30 || after > 45 {
-		t.Errorf("to come again after %d s, want up to 45: those beyond the limit are waited for", after)
+		t.Errorf("retry after %d s, want 31 to 45: reads beyond the limit count", after)
 	}
 	if c := code(t, s.Do(t, fmt.Sprintf(`{ shop(id: %q) { id } }`, absent("User")), nil, nil)); c != "BAD_USER_INPUT" {
 		t.Errorf("an id of another type: %q", c)
 	}
-	from(staff.nobody, 2).Must(t, shopByID, map[string]any{"id": shop}, nil)
+	from(staff.anonymous, 2).Must(t, shopByID, map[string]any{"id": shop}, nil)
 	for range limit {
 		from(staff.customer, 1).Must(t, shopByID, gone, nil)
 	}
 	if c := code(t, from(staff.customer, 2).Do(t, shopByID, gone, nil)); c != "RATE_LIMITED" {
-		t.Errorf("a user who comes from another network: %q", c)
+		t.Errorf("a user on another network: got %q", c)
 	}
 	from(staff.merchant, 1).Must(t, shopByID, gone, nil)
 }
@@ -152,13 +152,13 @@ func TestAbsentReadsCountForTheirCallerOnly(t *testing.T) {
 func TestAbsentReadLimitAppliesToSockets(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads = 2
-	s := hire(t, stack).nobody
+	s := startStaff(t, stack).anonymous
 	shop := someShop(t, s)
 	c := dial(t, s, "")
 	c.acknowledged(t)
 	for range 2 {
 		if got, _ := c.ask(t, fmt.Sprintf(`{ shop(id: %q) { id } }`, absent("Shop"))); got != `{"data":{"shop":null}}` {
-			t.Errorf("what there is not: %s", got)
+			t.Errorf("a missing shop: %s", got)
 		}
 	}
 	if got, _ := c.ask(t, fmt.Sprintf(`{ shop(id: %q) { id } shopTypes { sort } }`, shop)); !strings.Contains(got, `"RATE_LIMITED"`) || !strings.Contains(got, `"shop":null,"shopTypes":[{"sort":`) {

@@ -60,29 +60,29 @@ func TestSessionIsValidOnEveryInstanceUntilLogout(t *testing.T) {
 	onA, id := a.Login(t, "13800001111")
 	token, again := a.LoginWith(t, map[string]any{"phone": "13800002222", "code": b.Code(t, "13800002222")})
 	if me(t, b.As(token)) != again || again == id {
-		t.Error("a code that one instance sent and another took makes no session")
+		t.Error("a login on another instance than the one that sent the code made no session")
 	}
 	onB := onA.OnServer(b)
 	for _, s := range []*apptest.Server{onA, onB} {
 		var got meAnswer
 		s.Must(t, meQuery, nil, &got)
 		if got.Me == nil || got.Me.ID != id || got.Me.Phone != "138****1111" || got.Me.Role != "CUSTOMER" || !strings.HasPrefix(got.Me.Nickname, "user_") {
-			t.Errorf("me is %+v", got.Me)
+			t.Errorf("got me %+v", got.Me)
 		}
 	}
 	onB.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	for name, s := range map[string]*apptest.Server{"a": onA, "b": onB} {
 		if who := me(t, s); who != "" && name == "b" {
-			t.Error("after the log-out the session is still good where it was ended")
+			t.Error("the session is still valid on the instance of the logout")
 		}
 		testkit.Eventually(t, 10*time.Second, func() bool { return me(t, s) == "" })
 		if c := code(t, s.Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); c != "UNAUTHENTICATED" {
-			t.Errorf("a second log-out on %s: %q", name, c)
+			t.Errorf("a second logout on %s: %q", name, c)
 		}
 	}
 }
 
-func TestEmptiedRedisSignsNoUserOut(t *testing.T) {
+func TestEmptyRedisKeepsSessions(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
@@ -95,7 +95,7 @@ func TestEmptiedRedisSignsNoUserOut(t *testing.T) {
 		for i, p := range people {
 			all.Go(func() {
 				if who := me(t, []*apptest.Server{a, b}[i%2].As(p.token)); who != p.id {
-					t.Errorf("%s user %s is %q", when, p.id, who)
+					t.Errorf("%s: got user %q, want %s", when, who, p.id)
 				}
 			})
 		}
@@ -107,14 +107,14 @@ func TestEmptiedRedisSignsNoUserOut(t *testing.T) {
 	}
 	check("after Redis was emptied")
 	time.Sleep(300 * time.Millisecond) // the processes detect it and drop their caches
-	check("by the rows")
+	check("after a cache drop")
 	before := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row")
 	check("a moment later")
 	if after := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row"); after != before {
-		t.Errorf("%v sessions were read from their rows once more", after-before)
+		t.Errorf("%v sessions were read from their rows again", after-before)
 	}
 	if err := testkit.AdminClient(t, a.Components().State).Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
-		t.Fatal("Redis is still there")
+		t.Fatal("Redis is still running")
 	}
 	check("without Redis")
 	one := b.As(people[5].token)
@@ -136,7 +136,7 @@ func tokens(t *testing.T, path string) (people []person) {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) != 3 {
-			t.Fatalf("a line of %d fields", len(f))
+			t.Fatalf("got %d fields in a line, want 3", len(f))
 		}
 		people = append(people, person{f[0], f[1], f[2]})
 	}
@@ -155,7 +155,7 @@ func TestWrongGuessesStopAtFive(t *testing.T) {
 				guess = "999999"
 			}
 			body, _ := json.Marshal(map[string]any{"query": `mutation L($c: String!) { login(input: {phone: "13800001111", code: $c}) { token userErrors { code } } }`, "variables": map[string]string{"c": guess}})
-			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a connection of its own
+			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a separate connection
 			res, err := client.Post(servers[i%2].URL+"/graphql", "application/json", bytes.NewReader(body))
 			if err != nil {
 				t.Error(err)
@@ -175,7 +175,7 @@ func TestWrongGuessesStopAtFive(t *testing.T) {
 		unseen += s.Counter(t, "tandian_logins_total", "method", "code", "outcome", "dead")
 	}
 	if compared != 5 || unseen != 5 {
-		t.Errorf("%v guesses were compared and %v refused unseen, want 5 and 5", compared, unseen)
+		t.Errorf("%v guesses were compared and %v refused without, want 5 and 5", compared, unseen)
 	}
 	var late struct {
 		Login struct {
@@ -185,7 +185,7 @@ func TestWrongGuessesStopAtFive(t *testing.T) {
 	}
 	servers[1].Must(t, `mutation L($c: String!) { login(input: {phone: "13800001111", code: $c}) { token userErrors { code } } }`, map[string]any{"c": right}, &late)
 	if late.Login.Token != nil || late.Login.UserErrors[0].Code != "INVALID_CODE" {
-		t.Errorf("the right code after that: %+v", late.Login)
+		t.Errorf("the right code after five guesses: %+v", late.Login)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestDemoLoginsArePrintedInEmbeddedModeOnly(t *testing.T) {
 	s := public.Start(t)
 	users := -1
 	if err := public.SQL(t).QueryRowContext(t.Context(), "SELECT count(*) FROM users").Scan(&users); err != nil || users != 0 {
-		t.Errorf("on real stores there are %d users, %v", users, err)
+		t.Errorf("got %d users on real stores, %v, want 0", users, err)
 	}
 	if strings.Contains(s.Out.String(), "password") {
 		t.Errorf("on real stores the terminal shows\n%s", s.Out)
@@ -264,7 +264,7 @@ func TestPrivateFieldsAreHidden(t *testing.T) {
 				t.Errorf("%s sees (-want +got)\n%s", name, d)
 			}
 		}
-		// What is left out stays, null clears.
+		// Omitted fields stay, null clears.
 		var p struct{ UpdateProfile struct{ User map[string]any } }
 		ann.Must(t, `mutation { updateProfile(input: {city: null}) { user { nickname city bio phone } } }`, nil, &p)
 		if d := gocmp.Diff(map[string]any{"nickname": "Ann", "city": nil, "bio": "a\nb", "phone": "138****1111"}, p.UpdateProfile.User); d != "" {
@@ -290,7 +290,7 @@ func TestLoginAppliesToItsOwnRequest(t *testing.T) {
 	}
 	a := s.As(got.Login.Token).Do(t, `mutation { logout { userErrors { code } } updateProfile(input: {nickname: "Ben"}) { user { nickname } } }`, nil, nil)
 	if code(t, a) != "UNAUTHENTICATED" {
-		t.Errorf("after the log-out: %+v", a)
+		t.Errorf("after the logout: %+v", a)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestAnonymousClientsGetPublicDataOnly(t *testing.T) {
 		_, id := s.Login(t, "13800001111")
 		headers := map[string]string{
 			"none": "", "unknown": "Bearer " + strings.Repeat("A", 43), "no token": "Bearer", "another scheme": "Basic YTpi",
-			"rubbish": "Bearer ../../etc", "endless": "Bearer " + strings.Repeat("A", 16<<10),
+			"invalid": "Bearer ../../etc", "endless": "Bearer " + strings.Repeat("A", 16<<10),
 		}
 		for name, header := range headers {
 			with := s.With("Authorization", header)
@@ -372,7 +372,7 @@ func TestUsersAreReadInBatches(t *testing.T) {
 	stack.Seed(t, "--users", "100", "--shops", "0", "--tokens", path)
 	stack.Config.Run = []string{"api"} // workers read on their own
 	s := stack.Start(t)
-	quiet(t, s)
+	awaitIdle(t, s)
 	var ids []string
 	for _, p := range tokens(t, path) {
 		ids = append(ids, p.id)
@@ -383,12 +383,12 @@ func TestUsersAreReadInBatches(t *testing.T) {
 		s.Must(t, query, map[string]any{"ids": ids}, nil)
 		return s.Counter(t, "tandian_sql_statement_seconds") - sql, s.Counter(t, "tandian_redis_commands_total", "command", "mget") - mget
 	}
-	for _, want := range []float64{1, 0} { // the second time they are in the process's own memory
+	for _, want := range []float64{1, 0} { // then they are in local memory
 		if sql, mget := reads(); sql != want || mget != want {
 			t.Errorf("100 users cost %v statements and %v MGET, want %v of each", sql, mget, want)
 		}
 	}
-	// The row of the viewer is read once per request.
+	// The shops of the viewer are read once per request.
 	own := s.As(tokens(t, path)[9].token)
 	again := `query N($ids: [ID!]!) { nodes(ids: $ids) { ... on User { shops(first: 1) { edges { node { id } } } } } }`
 	vars := map[string]any{"ids": slices.Repeat([]string{tokens(t, path)[9].id}, 30)}
@@ -398,7 +398,7 @@ func TestUsersAreReadInBatches(t *testing.T) {
 	if n := s.Counter(t, "tandian_sql_statement_seconds") - shopsBefore; n != 1 {
 		t.Errorf("30 reads of the viewer's shops: got %v statements, want 1", n)
 	}
-	// A second request costs nothing more.
+	// A second request with a token costs no call.
 	trips := s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state")
 	sql := s.Counter(t, "tandian_sql_statement_seconds")
 	as := s.As(tokens(t, path)[7].token)
@@ -409,7 +409,7 @@ func TestUsersAreReadInBatches(t *testing.T) {
 		t.Errorf("got %v round trips for the viewer, want none", n)
 	}
 	if n := s.Counter(t, "tandian_sql_statement_seconds") - sql; n != 1 {
-		t.Errorf("a session that Redis does not know costs %v statements, want 1 (%v round trips)", n, middle-trips)
+		t.Errorf("a session missing in Redis: got %v statements, want 1 (%v round trips)", n, middle-trips)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestLoginCodesAreDeliveredByWebhook(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.CodeSender, stack.Config.CodeWebhookURL, stack.Config.CodeWebhookSecret = "webhook", sms.URL, secret
 	s := stack.Start(t)
-	refuse <- http.StatusBadGateway // the first try fails
+	refuse <- http.StatusBadGateway // the first attempt fails
 	const send = `mutation S($phone: String!) { sendLoginCode(phone: $phone) { expiresInSeconds userErrors { code } } }`
 	s.Must(t, send, map[string]any{"phone": "138 0000-1111"}, nil)
 	d := <-got
@@ -451,13 +451,13 @@ func TestLoginCodesAreDeliveredByWebhook(t *testing.T) {
 		t.Error("the delivered code does not log in")
 	}
 	if strings.Contains(s.Out.String(), d.Code) {
-		t.Error("the code is on the terminal too")
+		t.Error("the terminal shows the code")
 	}
 	for range 3 {
 		refuse <- http.StatusBadGateway
 	}
 	if c := code(t, s.Do(t, send, map[string]any{"phone": "13800002222"}, nil)); c != "UNAVAILABLE" {
-		t.Errorf("when nothing can be delivered: %q", c)
+		t.Errorf("without delivery: got %q, want UNAVAILABLE", c)
 	}
 }
 
@@ -482,20 +482,19 @@ func TestStartLogsHowCodesAreSent(t *testing.T) {
 			s := stack.Start(t)
 			warned := warnings(t, s)
 			if tt.warning == "" && warned != "" || !strings.Contains(warned, tt.warning) {
-				t.Errorf("the start warns %q, want %q", warned, tt.warning)
+				t.Errorf("got warnings %q, want %q", warned, tt.warning)
 			}
 			if c := code(t, s.Do(t, send, nil, nil)); c != tt.code {
 				t.Errorf("sendLoginCode: %q, want %q", c, tt.code)
 			}
 			if printed := strings.Contains(s.Out.String(), "login code for"); printed != (tt.code == "") {
-				t.Errorf("the terminal shows a code: %v", printed)
+				t.Errorf("code on the terminal: got %v, want %v", printed, !printed)
 			}
 		})
 	}
 }
 
-// A limit by address counts clients, not the proxy before them, and not what a
-// client says of itself.
+// The limit counts addresses from the trusted proxy, not the proxy itself or forged ones.
 func TestLimitsApplyPerClientAddress(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.LoginsPerAddress, stack.Config.TrustedProxies = 3, []string{"127.0.0.1"}
@@ -509,12 +508,12 @@ func TestLimitsApplyPerClientAddress(t *testing.T) {
 	}
 	for i := range 3 {
 		if c, _ := try(fmt.Sprintf("198.51.100.%d, 192.0.2.1", i)); c != "" {
-			t.Errorf("try %d: %q", i, c)
+			t.Errorf("attempt %d: %q", i, c)
 		}
 	}
 	c, retry := try("198.51.100.9, 192.0.2.1")
 	if c != "RATE_LIMITED" || retry < 3500 || retry > 3600 {
-		t.Errorf("the fourth try: %q, again in %v s", c, retry)
+		t.Errorf("the fourth attempt: %q, retry in %v s", c, retry)
 	}
 	if c, _ := try("192.0.2.2"); c != "" {
 		t.Errorf("another client: %q", c)
@@ -535,7 +534,7 @@ func TestViewerIsUnknownWithoutDatabase(t *testing.T) {
 	if err := s.Components().DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Until the process detects the loss, it knows the viewer.
+	// The process knows the viewer until it detects the loss.
 	testkit.Eventually(t, 10*time.Second, func() bool { return code(t, ann.Do(t, meQuery, nil, nil)) != "" })
 	begin := time.Now()
 	if c := code(t, ann.Do(t, meQuery, nil, nil)); c != "UNAVAILABLE" {
@@ -545,7 +544,7 @@ func TestViewerIsUnknownWithoutDatabase(t *testing.T) {
 		t.Errorf("logout: %q", c)
 	}
 	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("that took %v", took)
+		t.Errorf("the requests took %v", took)
 	}
 }
 
@@ -564,7 +563,7 @@ func TestDemoLoginsEndWithEmbeddedMode(t *testing.T) {
 	stack.Config.RedisURL = testkit.Redis(t)
 	s = stack.Start(t)
 	if me(t, s.As(token)) != "" {
-		t.Error("the session of the demo administrator is still good")
+		t.Error("the session of the demo administrator is still valid")
 	}
 	var got struct {
 		Login struct{ UserErrors []apptest.UserError }

@@ -29,8 +29,8 @@ func tool(t *testing.T, name string, args ...string) {
 	}
 }
 
-// buys orders one item.
-func buys(t *testing.T, s *apptest.Server, who person, voucher string) *shownOrder {
+// mustOrder orders a voucher.
+func mustOrder(t *testing.T, s *apptest.Server, who person, voucher string) *shownOrder {
 	t.Helper()
 	var got placed
 	s.As(who.token).Must(t, orderVoucher, map[string]any{"v": voucher}, &got)
@@ -40,18 +40,18 @@ func buys(t *testing.T, s *apptest.Server, who person, voucher string) *shownOrd
 	return got.OrderVoucher.Order
 }
 
-// What docs/operations.md says of a restore is done: a dump is restored into a new
-// database, and Redis begins empty. What was done after the dump is lost and nothing else.
+// The steps are those of docs/operations.md: a dump is restored into a new database, and
+// Redis starts empty. Only changes after the dump are lost.
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}
 	stack := apptest.Real(t)
-	m := opened(t, stack, 4)
+	m := openMarket(t, stack, 4)
 	s := stack.Start(t)
 	voucher := m.flash(t, s, 10, -time.Minute, time.Hour)
-	kept := buys(t, s, m.customers[0], voucher)
+	kept := mustOrder(t, s, m.customers[0], voucher)
 	stored := func(s *apptest.Server, who person, id string) string {
 		var got struct {
 			Order *struct{ Number, Status string }
@@ -66,7 +66,7 @@ func TestBackupIsRestored(t *testing.T) {
 
 	dump := filepath.Join(t.TempDir(), "tandian.dump")
 	tool(t, "pg_dump", "--format=custom", "--file="+dump, stack.Config.DatabaseURL)
-	lost := buys(t, s, m.customers[1], voucher)
+	lost := mustOrder(t, s, m.customers[1], voucher)
 	await(t, 10*time.Second, 20*time.Millisecond, "the order after the dump", "UNPAID", func() string { return stored(s, m.customers[1], lost.ID) })
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
@@ -76,22 +76,22 @@ func TestBackupIsRestored(t *testing.T) {
 	restored.Config.DatabaseURL, restored.Config.RedisURL = testkit.Postgres(t), testkit.Redis(t)
 	tool(t, "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+restored.Config.DatabaseURL, dump)
 	if out, errs, code := restored.Command(t, "migrate", "status"); code != 0 || strings.Contains(out, "pending") {
-		t.Fatalf("migrate status of what was restored: %d\n%s%s", code, out, errs)
+		t.Fatalf("migrate status of the restored database: %d\n%s%s", code, out, errs)
 	}
 	s = restored.Start(t)
-	// The session that was open is known still, and so is the order.
+	// The open session is still valid.
 	if status := stored(s, m.customers[0], kept.ID); status != "UNPAID" {
-		t.Errorf("the order of before the dump is %s", status)
+		t.Errorf("the order before the dump is %s", status)
 	}
 	if status := stored(s, m.customers[1], lost.ID); status != "none" {
-		t.Errorf("the order of after the dump is %s", status)
+		t.Errorf("the order after the dump is %s", status)
 	}
-	// Who bought after the dump may buy again, who bought before it may not.
+	// Only customers without an order in the dump can buy.
 	numbers := map[string]bool{kept.Number: true, lost.Number: true}
 	for _, who := range m.customers[1:] {
-		o := buys(t, s, who, voucher)
+		o := mustOrder(t, s, who, voucher)
 		if numbers[o.Number] {
-			t.Errorf("number %s is given out twice", o.Number)
+			t.Errorf("number %s is used twice", o.Number)
 		}
 		numbers[o.Number] = true
 		await(t, 10*time.Second, 20*time.Millisecond, "an order after the restore", "UNPAID", func() string { return stored(s, who, o.ID) })
@@ -99,7 +99,7 @@ func TestBackupIsRestored(t *testing.T) {
 	var again placed
 	s.As(m.customers[0].token).Must(t, orderVoucher, map[string]any{"v": voucher}, &again)
 	if again.code() != "ALREADY_ORDERED" {
-		t.Errorf("who has an order gets %q", again.code())
+		t.Errorf("a second order: got %q, want ALREADY_ORDERED", again.code())
 	}
 	if orders, users, stock := sold(t, &restored, voucher); orders != 4 || users != 4 || stock != 6 {
 		t.Errorf("%d orders of %d users, stock %d; want 4, 4 and 6", orders, users, stock)
@@ -107,12 +107,11 @@ func TestBackupIsRestored(t *testing.T) {
 	var shown struct {
 		Voucher struct{ Sale struct{ Stock int } }
 	}
-	s.Must(t, theStock, map[string]any{"v": voucher}, &shown)
+	s.Must(t, stockQuery, map[string]any{"v": voucher}, &shown)
 	if shown.Voucher.Sale.Stock != 6 {
 		t.Errorf("the page shows stock %d, want 6", shown.Voucher.Sale.Stock)
 	}
-	// A new user logs in.
-	s.Login(t, "+8613900000001")
+	s.Login(t, "+8613900000001") // a new user
 }
 
 // A base backup and the WAL archive restore any moment since the backup: with earlier
@@ -124,8 +123,8 @@ func TestPointInTimeRecovery(t *testing.T) {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}
 	archive, base := t.TempDir(), t.TempDir()
-	for dir := archive; dir != os.TempDir(); dir = filepath.Dir(dir) { // the server is another user
-		if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // it is a test's
+	for dir := archive; dir != os.TempDir(); dir = filepath.Dir(dir) { // Postgres runs as another user
+		if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // a temporary directory
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +135,7 @@ func TestPointInTimeRecovery(t *testing.T) {
 	t.Cleanup(old.Stop)
 	stack := apptest.Real(t)
 	stack.Config.DatabaseURL = old.URL
-	m := opened(t, stack, 4)
+	m := openMarket(t, stack, 4)
 	s := stack.Start(t)
 	db := stack.SQL(t)
 	value := func(query string) (text string) {
@@ -147,25 +146,25 @@ func TestPointInTimeRecovery(t *testing.T) {
 	}
 	voucher := m.flash(t, s, 10, -time.Minute, time.Hour)
 	orders := func() string { return value(`SELECT count(*) FROM orders WHERE status = 'UNPAID'`) }
-	buys(t, s, m.customers[0], voucher)
+	mustOrder(t, s, m.customers[0], voucher)
 	await(t, 10*time.Second, 20*time.Millisecond, "orders before the backup", "1", orders)
 	tool(t, "pg_basebackup", "-D", base, "-Ft", "-z", "-X", "stream", "-c", "fast", "-d", old.URL)
-	buys(t, s, m.customers[1], voucher)
+	mustOrder(t, s, m.customers[1], voucher)
 	await(t, 10*time.Second, 20*time.Millisecond, "orders before the moment", "2", orders)
 	moment := value(`SELECT clock_timestamp()::text`)
-	buys(t, s, m.customers[2], voucher)
+	mustOrder(t, s, m.customers[2], voucher)
 	await(t, 10*time.Second, 20*time.Millisecond, "orders after the moment", "3", orders)
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	last := value(`SELECT pg_walfile_name(pg_switch_wal())`)
-	await(t, 30*time.Second, 50*time.Millisecond, "the archive has the last of the log", "true", func() string {
+	await(t, 30*time.Second, 50*time.Millisecond, "the archive has the last WAL file", "true", func() string {
 		return value(`SELECT (last_archived_wal >= '` + last + `')::text FROM pg_stat_archiver`)
 	})
 
 	restored, err := subprocess.StartRestored(t.Context(), func(data string) error {
 		for _, part := range []struct{ name, into string }{
-			{"base.tar.gz", data}, // makes the directory of the other
+			{"base.tar.gz", data}, // creates the directory of the other
 			{"pg_wal.tar.gz", filepath.Join(data, "pg_wal")},
 		} {
 			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(base, part.name), "-C", part.into).CombinedOutput(); err != nil {
@@ -183,7 +182,7 @@ func TestPointInTimeRecovery(t *testing.T) {
 	db = again.SQL(t)
 	await(t, 30*time.Second, 50*time.Millisecond, "the database takes writes", "false", func() string { return value(`SELECT pg_is_in_recovery()::text`) })
 	if n := orders(); n != "2" {
-		t.Fatalf("%s orders are there, want the 2 of before the moment", n)
+		t.Fatalf("got %s orders, want the 2 before the moment", n)
 	}
 	s = again.Start(t)
 	for i, want := range []string{"ALREADY_ORDERED", "ALREADY_ORDERED", "", ""} {
@@ -194,7 +193,7 @@ func TestPointInTimeRecovery(t *testing.T) {
 		}
 	}
 	await(t, 10*time.Second, 20*time.Millisecond, "orders in the end", "4", orders)
-	// Two runs: what the first sets right must stay so.
+	// The second run checks the repairs of the first.
 	for _, args := range [][]string{{"reconcile"}, {"reconcile", "--dry-run"}} {
 		if out, errs, code := again.Command(t, args...); code != 0 || strings.Contains(out+errs, "unrepaired") {
 			t.Errorf("%v: %d\n%s%s", args, code, out, errs)
@@ -202,15 +201,15 @@ func TestPointInTimeRecovery(t *testing.T) {
 	}
 }
 
-// A server that restarts in the middle of an upgrade finds a migration that only newer
-// servers know: it adds only, so the older one serves.
+// A server that restarts during an upgrade finds a migration that only newer servers know.
+// Migrations only add, so the older server can serve.
 func TestServerStartsOnNewerDatabase(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}
 	stack := apptest.Real(t)
-	m := opened(t, stack, 2)
+	m := openMarket(t, stack, 2)
 	before := stack.Start(t)
 	psql := func(statement string) {
 		tool(t, "psql", "--set=ON_ERROR_STOP=1", "--command="+statement, stack.Config.DatabaseURL)
@@ -220,9 +219,9 @@ func TestServerStartsOnNewerDatabase(t *testing.T) {
 		INSERT INTO goose_db_version (version_id, is_applied) VALUES (29991231000000, true)`)
 	after := stack.Start(t)
 	for name, s := range map[string]*apptest.Server{"one that runs": before, "one that restarts": after} {
-		s.Login(t, map[string]string{"one that runs": "+8613900000001", "one that restarts": "+8613900000002"}[name]) // writes a row of what was changed
+		s.Login(t, map[string]string{"one that runs": "+8613900000001", "one that restarts": "+8613900000002"}[name]) // writes to a changed table
 		voucher := m.flash(t, s, 2, -time.Minute, time.Hour)
-		if o := buys(t, s, m.customers[0], voucher); o.Number == "" {
+		if o := mustOrder(t, s, m.customers[0], voucher); o.Number == "" {
 			t.Errorf("%s: an order without a number", name)
 		}
 	}

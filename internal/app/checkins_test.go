@@ -19,7 +19,7 @@ type shownMonth struct {
 	Today         string
 }
 
-// A second check-in of a day earns nothing. Only the user sees it.
+// Check-ins are visible only to their user.
 func TestCheckInEarnsPointsOnceADay(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -48,7 +48,7 @@ func TestCheckInEarnsPointsOnceADay(t *testing.T) {
 			}
 			ann.Must(t, checkIn, nil, &did)
 			if now := time.Now().In(zone); now.Day() != day.Day() {
-				t.Skip("midnight came")
+				t.Skip("the day changed")
 			}
 			want := shownMonth{day.Format("2006-01"), []int{day.Day()}, 1, 1, day.Format(time.DateOnly)}
 			if d := cmp.Diff(want, did.CheckIn.CheckIns); d != "" || did.CheckIn.PointsEarned != earned || len(did.CheckIn.UserErrors) > 0 {
@@ -62,7 +62,7 @@ func TestCheckInEarnsPointsOnceADay(t *testing.T) {
 			}
 			ann.Must(t, `{ me { points level checkIns { month days count streak today } old: checkIns(month: "2024-01") { month count streak today } } }`, nil, &me)
 			if d := cmp.Diff(want, me.Me.CheckIns); d != "" || me.Me.Points != 102 || me.Me.Level != 1 || me.Me.Old.Count != 31 || me.Me.Old.Streak != 1 || me.Me.Old.Today != want.Today {
-				t.Errorf("me is %+v, want 102 points and level 1 (-want +got):\n%s", me.Me, d)
+				t.Errorf("got me %+v, want 102 points and level 1 (-want +got):\n%s", me.Me, d)
 			}
 		}
 		var others struct {
@@ -82,7 +82,6 @@ func TestCheckInEarnsPointsOnceADay(t *testing.T) {
 	})
 }
 
-// Two servers, one after the other: the second one shows what the first one stored.
 func TestCheckInIsVisibleOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
@@ -100,6 +99,6 @@ func TestCheckInIsVisibleOnEveryInstance(t *testing.T) {
 		CheckIn struct{ PointsEarned int }
 	}
 	if ann.OnServer(b).Must(t, checkIn, nil, &again); again.CheckIn.PointsEarned != 0 {
-		t.Errorf("it earned %d on the other one", again.CheckIn.PointsEarned)
+		t.Errorf("the second check-in earned %d points, want 0", again.CheckIn.PointsEarned)
 	}
 }

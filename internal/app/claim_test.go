@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// claimant opens a database as one process has it, and its locks.
+// claimant opens the database and the locks of one process.
 func claimant(t *testing.T, cfg sqldb.SQLConfig) (*sqldb.SQL, *lock.Locker) {
 	t.Helper()
 	db, err := sqldb.OpenSQL(cfg)
@@ -47,7 +47,7 @@ func TestClaimIsExclusiveOrShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		if (err == nil) != want {
-			t.Fatalf("it could be claimed: %v, want %v", err == nil, want)
+			t.Fatalf("claimed: got %v, want %v", err == nil, want)
 		}
 		return c
 	}
@@ -70,7 +70,7 @@ func TestClaimIsExclusiveOrShared(t *testing.T) {
 	if err := other.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	release(first, first) // twice does no harm
+	release(first, first) // the second release is a no-op
 	second, third := claims(a, shared, true), claims(b, shared, true)
 	claims(a, alone, false)
 	release(second)
@@ -98,10 +98,10 @@ func TestLostClaimIsRetakenOrEndsItsHolder(t *testing.T) {
 			WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 		var dead bool
 		if err := db.QueryRowContext(ctx, query).Scan(&dead); err != nil || !dead {
-			t.Fatalf("the holder's connection lives: %v", err)
+			t.Fatalf("the connection of the holder is alive: %v", err)
 		}
 	}
-	locks := func() (n int) { // seen, not taken: the holder is trying to
+	locks := func() (n int) { // of any session; it takes none, because the holder does
 		const query = `SELECT count(*) FROM pg_locks
 			WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 		if err := db.QueryRowContext(ctx, query).Scan(&n); err != nil {
@@ -129,7 +129,7 @@ func TestLostClaimIsRetakenOrEndsItsHolder(t *testing.T) {
 			t.Errorf("the holder ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the holder goes on although another process has its lock")
+		t.Error("the holder continues although another process has its lock")
 	}
 	if err := held.release(); err != nil {
 		t.Errorf("a late release: %v", err)
@@ -142,7 +142,7 @@ func TestLostClaimIsRetakenOrEndsItsHolder(t *testing.T) {
 	}
 }
 
-// The end of the attempt, or of a server that starts, does not end the claim.
+// The context of the start ends before the claim.
 func TestClaimOutlivesItsAttempt(t *testing.T) {
 	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})
 	for round := range 300 {
@@ -166,13 +166,13 @@ func TestClaimOutlivesItsAttempt(t *testing.T) {
 		}
 	}
 	if n := db.Stats().OpenConnections; n != 1 {
-		t.Errorf("%d connections are open, want the one that was used", n)
+		t.Errorf("got %d open connections, want 1", n)
 	}
 }
 
 func TestClaimDoesNotWaitForUnavailableDatabase(t *testing.T) {
 	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
-	conn, err := db.Conn(t.Context()) // no other is left
+	conn, err := db.Conn(t.Context()) // the only one
 	if err != nil {
 		t.Fatal(err)
 	}

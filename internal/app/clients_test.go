@@ -8,8 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The official audits of GraphQL over HTTP, and Apollo Client and urql, against
-// the whole server.
+// It runs the official audits of GraphQL over HTTP, Apollo Client and urql.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	node := clients.Node(t, "../kit/gqlserver/clients")

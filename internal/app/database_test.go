@@ -41,13 +41,13 @@ func TestSessionPoolerServesConcurrentUpdates(t *testing.T) {
 	people.Wait()
 }
 
-// Installations in several schemas of one database do not see, wake or lock out each other.
-func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
+// Neither sees, wakes or locks out the other.
+func TestInstallationsInTwoSchemasAreIsolated(t *testing.T) {
 	t.Parallel()
 	dsn := testkit.Postgres(t)
 	one, two := apptest.Real(t), apptest.Real(t)
 	one.Config.DatabaseURL, two.Config.DatabaseURL = dsn+"&search_path=one", dsn+"&search_path=two,public"
-	one.Config.RedisURL = "" // it must be alone, in its schema
+	one.Config.RedisURL = "" // so it needs an exclusive claim, within its schema
 	db := (&apptest.Stack{Config: one.Config}).SQL(t)
 	if _, err := db.ExecContext(t.Context(), "CREATE SCHEMA one; CREATE SCHEMA two"); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
 			as.Must(t, `{ me { nickname } }`, nil, &who)
 			return who.Me.Nickname
 		}
-		read() // it is cached now
+		read() // fills the cache
 		names[schema] = "In " + schema
 		if _, err := db.ExecContext(t.Context(), "UPDATE "+schema+".users SET nickname = $1", names[schema]); err != nil {
 			t.Fatal(err)

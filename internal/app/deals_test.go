@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// theTerms are the terms of an order, as a client reads them.
-type theTerms struct {
+// orderTerms holds the terms of an order.
+type orderTerms struct {
 	Title           string
 	SubTitle, Rules *string
 	FaceValue       int
@@ -20,39 +20,38 @@ type theTerms struct {
 
 const termsOf = `query T($id: ID!) { order(id: $id) { status terms { title subTitle rules faceValue } voucher { title rules } } }`
 
-// A merchant edits a voucher after customers paid for it.
-func TestOrdersStoreTheTextOfTheirVoucher(t *testing.T) {
+func TestOrdersKeepTermsAfterVoucherEdit(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		owner, ann, ben := s.As(m.owner.token), s.As(m.customers[0].token), s.As(m.customers[1].token)
 		for _, tt := range []struct {
 			name, voucher, edit string
-			want                theTerms
+			want                orderTerms
 		}{
-			{"ordinary", m.ordinary(t, s, false), "Voucher", theTerms{Title: "Lunch", FaceValue: 3000}},
-			{"flash", m.flash(t, s, 10, -time.Hour, time.Hour), "FlashVoucher", theTerms{Title: "Noon", FaceValue: 500}},
+			{"ordinary", m.ordinary(t, s, false), "Voucher", orderTerms{Title: "Lunch", FaceValue: 3000}},
+			{"flash", m.flash(t, s, 10, -time.Hour, time.Hour), "FlashVoucher", orderTerms{Title: "Noon", FaceValue: 500}},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				buy := func(as *apptest.Server) (string, theTerms) {
+				buy := func(as *apptest.Server) (string, orderTerms) {
 					t.Helper()
 					var p struct {
 						OrderVoucher struct {
 							Order struct {
 								ID    string
-								Terms theTerms
+								Terms orderTerms
 							}
 						}
 					}
 					as.Must(t, `mutation O($v: ID!) { orderVoucher(voucherId: $v) { order { id terms { title subTitle rules faceValue } } userErrors { code } } }`, map[string]any{"v": tt.voucher}, &p)
 					return p.OrderVoucher.Order.ID, p.OrderVoucher.Order.Terms
 				}
-				check := func(as *apptest.Server, id string, want theTerms) {
+				check := func(as *apptest.Server, id string, want orderTerms) {
 					t.Helper()
 					var got struct {
 						Order struct {
-							Terms   theTerms
+							Terms   orderTerms
 							Voucher struct{ Title, Rules string }
 						}
 					}
@@ -61,7 +60,7 @@ func TestOrdersStoreTheTextOfTheirVoucher(t *testing.T) {
 						t.Errorf("terms (-want +got)\n%s", diff)
 					}
 					if v := got.Order.Voucher; v.Title != "50% off 1 tea" || v.Rules != "not on weekdays" {
-						t.Errorf("the voucher is shown as %+v", v)
+						t.Errorf("got voucher %+v, want the edited one", v)
 					}
 				}
 				before, words := buy(ann)
@@ -76,7 +75,7 @@ func TestOrdersStoreTheTextOfTheirVoucher(t *testing.T) {
 				check(ann, before, tt.want)
 				check(owner, before, tt.want)
 				sub, rules := "Mondays only", "not on weekdays"
-				edited := theTerms{Title: "50% off 1 tea", SubTitle: &sub, Rules: &rules, FaceValue: tt.want.FaceValue}
+				edited := orderTerms{Title: "50% off 1 tea", SubTitle: &sub, Rules: &rules, FaceValue: tt.want.FaceValue}
 				after, words := buy(ben)
 				if diff := gocmp.Diff(edited, words); diff != "" {
 					t.Errorf("as ordered after the edit (-want +got)\n%s", diff)
@@ -91,7 +90,7 @@ func TestOrdersStoreTheTextOfTheirVoucher(t *testing.T) {
 func TestBuyersDisputeRedemptions(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		admin, owner, ann, ben := s.As(m.admin.token), s.As(m.owner.token), s.As(m.customers[0].token), s.As(m.customers[1].token)
 		var p placed
@@ -102,7 +101,7 @@ func TestBuyersDisputeRedemptions(t *testing.T) {
 			t.Fatalf("redeem: %s %s", status, code)
 		}
 		if _, code := step(t, ann, "refund", id); code != "ORDER_NOT_REFUNDABLE" {
-			t.Errorf("the buyer refunds: %q", code)
+			t.Errorf("the buyer refunds: got %q", code)
 		}
 		does := func(as *apptest.Server, field string) (status, code string) {
 			t.Helper()
@@ -172,11 +171,11 @@ func TestBuyersDisputeRedemptions(t *testing.T) {
 	})
 }
 
-// Own orders would raise the points of the merchant and the sales of the shop.
+// Such orders would raise the points of the merchant and the sales of the shop.
 func TestMerchantsCannotBuyFromTheirShop(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		ordinary, flash := m.ordinary(t, s, false), m.flash(t, s, 10, -time.Hour, time.Hour)
 		for _, v := range []string{ordinary, flash} {
@@ -201,7 +200,7 @@ func TestMerchantsCannotBuyFromTheirShop(t *testing.T) {
 func TestVouchersAreOrderedByTheirOwnID(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		ann := s.As(m.customers[0].token)
 		for _, tt := range []struct{ id, other string }{
@@ -222,11 +221,11 @@ func TestVouchersAreOrderedByTheirOwnID(t *testing.T) {
 	})
 }
 
-// An order without a row has the words that its row will have.
+// A queued order has the terms that its row will have.
 func TestQueuedOrdersShowCurrentText(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	s := stack.Start(t)
 	ann := s.As(m.customers[0].token)
 	v := m.flash(t, s, 10, -time.Hour, time.Hour)
@@ -242,12 +241,12 @@ func TestQueuedOrdersShowCurrentText(t *testing.T) {
 	}
 	type shown struct {
 		ID, Status string
-		Terms      theTerms
+		Terms      orderTerms
 	}
 	var p struct{ OrderVoucher struct{ Order shown } }
 	ann.Must(t, `mutation O($v: ID!) { orderVoucher(voucherId: $v) { order { id status terms { title subTitle rules faceValue } } userErrors { code } } }`, map[string]any{"v": v}, &p)
 	if o := p.OrderVoucher.Order; o.Status != "QUEUED" || o.Terms.Title != "Late noon" {
-		t.Errorf("it is shown as %+v", o)
+		t.Errorf("got %+v, want QUEUED and the edited title", o)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Over a real connection every test is at the machine.
+// It sets RemoteAddr, because real connections of a test are always local.
 func TestLocalPeersAreLoopbackAddresses(t *testing.T) {
 	tests := map[string]bool{
 		"127.0.0.1:5000": true, "127.8.9.10:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true,

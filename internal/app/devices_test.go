@@ -30,7 +30,7 @@ type loginAnswer struct {
 	}
 }
 
-// cookieOf is the cookie of a device in an answer, nil if there is none.
+// cookieOf returns the device cookie of an answer, or nil.
 func cookieOf(a apptest.Answer) *http.Cookie {
 	for _, c := range a.Cookies {
 		if c.Name == "tandian_device" {
@@ -40,27 +40,27 @@ func cookieOf(a apptest.Answer) *http.Cookie {
 	return nil
 }
 
-// browser logs a phone in by code and stores cookies.
+// browser returns a client that logged in by code and sends its device cookie.
 func browser(t *testing.T, s *apptest.Server, phone string) (as *apptest.Server, id string) {
 	t.Helper()
 	var in loginAnswer
 	a := s.Do(t, logIn, map[string]any{"input": map[string]any{"phone": phone, "code": s.Code(t, phone)}}, &in)
 	cookie := cookieOf(a)
 	if in.Login.Token == "" || cookie == nil {
-		t.Fatalf("logged in: %v, the cookies are %v", in.Login.Token != "", a.Cookies)
+		t.Fatalf("logged in: %v, got cookies %v", in.Login.Token != "", a.Cookies)
 	}
 	return s.As(in.Login.Token).With("Cookie", cookie.Name+"="+cookie.Value), in.Login.User.ID
 }
 
-// newPassword sets the password of a browser's user by a code.
+// newPassword sets the password of a user by a code.
 func newPassword(t *testing.T, as *apptest.Server, phone, password string) {
 	t.Helper()
 	if c := refusal(t, as, map[string]any{"p": password, "code": as.Code(t, phone)}); c != "" {
-		t.Fatalf("the password is not set: %s", c)
+		t.Fatalf("set the password: got %s", c)
 	}
 }
 
-// refusal is the code of the only user error of setPassword, or "".
+// refusal returns the code of the first user error of setPassword, or "".
 func refusal(t *testing.T, as *apptest.Server, variables map[string]any) string {
 	t.Helper()
 	var got struct {
@@ -106,7 +106,7 @@ func passwordLogin(t *testing.T, s *apptest.Server, phone, password string) (cod
 	return code, cookieOf(a)
 }
 
-// Finding 3: each request comes from another address.
+// Each request comes from another address.
 func TestOtherClientsCannotLockOutAnOwner(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestOtherClientsCannotLockOutAnOwner(t *testing.T) {
 		newPassword(t, owner, phone, password)
 		for i := range 6 {
 			if code, cookie := passwordLogin(t, from(s, 10+i), phone, "wrong horse"); code != "INVALID_CREDENTIALS" || cookie != nil {
-				t.Errorf("try %d: %q, %v", i, code, cookie)
+				t.Errorf("attempt %d: %q, %v", i, code, cookie)
 			}
 		}
 		if code, _ := passwordLogin(t, from(s, 20), phone, password); code != "" {
@@ -159,21 +159,20 @@ func TestDeviceCookieIsScopedToTheAPI(t *testing.T) {
 			t.Errorf("by %s (-want +got)\n%s", scheme, d)
 		}
 		if len(c.Value) != 64 {
-			t.Errorf("the value has %d characters", len(c.Value))
+			t.Errorf("got a value of %d characters, want 64", len(c.Value))
 		}
 	}
-	// The cookie is no session.
 	owner, _ := browser(t, s, phone)
 	if me(t, owner.With("Authorization", "")) != "" {
 		t.Error("the cookie alone is a session")
 	}
-	// Requests without a login set none, and neither do wrong ones.
+	// Only a successful login sets a cookie.
 	for _, query := range []string{meQuery, `mutation { login(input: {phone: "13800001111", code: "000000"}) { token } }`, `mutation { sendLoginCode(phone: "13800002222") { userErrors { code } } }`} {
 		if a := owner.Do(t, query, nil, nil); len(a.Cookies) > 0 {
 			t.Errorf("%s sets %v", query, a.Cookies)
 		}
 	}
-	// A login on a socket has no answer that could set one.
+	// A login on a socket has no response header that could set one.
 	answer, _ := dial(t, s, "").ask(t, `mutation { login(input: {phone: "13800003333", code: "`+s.Code(t, "13800003333")+`"}) { user { id } } }`)
 	if !strings.Contains(answer, `"user":{"id"`) {
 		t.Errorf("the login on a socket: %s", answer)
@@ -196,15 +195,15 @@ func TestUsersSeeAndEndTheirSessions(t *testing.T) {
 			if one.IsCurrent {
 				current++
 				if one.Device == nil || *one.Device != "Firefox 132 on Linux" {
-					t.Errorf("the device is %v", one.Device)
+					t.Errorf("got device %v", one.Device)
 				}
 			}
 			if since := time.Since(one.CreatedAt); since < 0 || since > time.Minute || one.LastUsedAt.Before(one.CreatedAt) {
-				t.Errorf("it began %v, was used %v", one.CreatedAt, one.LastUsedAt)
+				t.Errorf("created at %v, last used at %v", one.CreatedAt, one.LastUsedAt)
 			}
 		}
 		if len(list) != 3 || current != 1 {
-			t.Fatalf("%d sessions, %d current", len(list), current)
+			t.Fatalf("got %d sessions, %d current, want 3 and 1", len(list), current)
 		}
 		for name, as := range map[string]*apptest.Server{"another user": ben, "no user": s} {
 			a := as.Do(t, `{ user(id: "`+id+`") { sessions { id } } }`, nil, nil)
@@ -238,7 +237,7 @@ func TestUsersSeeAndEndTheirSessions(t *testing.T) {
 			}
 		}
 		if code, _ := end(ben, victim); code != "NOT_FOUND" || me(t, s.As(token)) != id {
-			t.Errorf("another user ends it: %q", code)
+			t.Errorf("another user ends the session: got %q", code)
 		}
 		if c := code(t, ann.Do(t, endSession, map[string]any{"id": id}, nil)); c != "BAD_USER_INPUT" {
 			t.Errorf("a user's id: %q", c)
@@ -253,26 +252,25 @@ func TestUsersSeeAndEndTheirSessions(t *testing.T) {
 		open.follow(t, `subscription { orderUpdates { id } }`, nil)
 		closed := closes(t, open)
 		if code, left := end(ann, victim); code != "" || left != 2 {
-			t.Errorf("the end of a session: %q, %d are left", code, left)
+			t.Errorf("end a session: got %q, %d left, want 2", code, left)
 		}
 		if code := <-closed; code != 4403 {
-			t.Errorf("its socket was closed with %d", code)
+			t.Errorf("the socket of the session was closed with %d, want 4403", code)
 		}
 		testkit.Eventually(t, 10*time.Second, func() bool { return me(t, s.As(token)) == "" })
 		ann.Must(t, endOthers, nil, nil)
 		testkit.Eventually(t, 10*time.Second, func() bool { return me(t, s.As(other)) == "" })
 		if len(sessionsOf(t, ann)) != 1 {
-			t.Error("others are left")
+			t.Error("other sessions are left")
 		}
-		// The end of the own one is a log-out.
+		// The end of the current session is a logout.
 		a := ann.Do(t, `mutation { endSession(id: "`+own+`") { user { id sessions { id } } } updateProfile(input: {nickname: "Ann"}) { user { id } } }`, nil, nil)
 		if code(t, a) != "UNAUTHENTICATED" || me(t, ann) != "" {
-			t.Errorf("after the end of the own one: %s %+v", a.Data, a.Errors)
+			t.Errorf("after the end of the current session: %s %+v", a.Data, a.Errors)
 		}
 	})
 }
 
-// Findings 4 and 13.
 func TestSetPasswordNeedsMoreThanAToken(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	const phone = "13800001111"

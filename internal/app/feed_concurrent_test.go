@@ -23,33 +23,33 @@ import (
 )
 
 const (
-	togetherPeople  = 16
-	togetherWriters = 2 // of each process
-	togetherReaders = 2 // of each process
+	raceUsers   = 16
+	raceWriters = 2 // per process
+	raceReaders = 2 // per process
 )
 
-// TestFeedPagesAreRightUnderConcurrency has readers and writers of two processes work
-// at once, while fan-outs run and die and Redis loses keys. Each call is written down with the
-// moments at which it began and returned. So of every note is known whether it was due all
-// the while that a page was read, and must be on it, or at no moment, and must not.
-// TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
+// Readers and writers of two processes run concurrently, while fan-outs die and Redis loses
+// keys. The test records when each call began and returned. A note that was due during the
+// whole read of a page must be on it. A note that was due at no time of it must not.
+//
+// TANDIAN_TEST_SEED repeats the choices of a run, but not its interleaving.
 func TestFeedPagesAreRightUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		together := newTogether(t, on)
-		together.run(t, 3*time.Second, time.Minute)
+		feedRace := newFeedRace(t, on)
+		feedRace.run(t, 3*time.Second, time.Minute)
 		wrong := 0
-		for _, r := range together.pages {
-			if err := together.check(r); err != nil && wrong < 3 {
+		for _, r := range feedRace.pages {
+			if err := feedRace.check(r); err != nil && wrong < 3 {
 				wrong++
 				t.Errorf("process %d, user %d, %d below %d: %v", r.by, r.user, r.size, r.below, err)
 			}
 		}
-		together.settled(t)
-		t.Logf("%d pages, %d notes of which %d were deleted, %d follows of which %d ended", len(together.pages),
-			len(together.notes), ended(together.notes), len(together.follows), ended(together.follows))
-		if !together.enough() {
-			t.Error("this run shows nothing")
+		feedRace.settled(t)
+		t.Logf("%d pages, %d notes of which %d were deleted, %d follows of which %d ended", len(feedRace.pages),
+			len(feedRace.notes), ended(feedRace.notes), len(feedRace.follows), ended(feedRace.follows))
+		if !feedRace.enough() {
+			t.Error("too few events to find an error")
 		}
 	})
 }
@@ -58,19 +58,19 @@ func TestFeedPagesAreRightUnderConcurrency(t *testing.T) {
 // means no call.
 type span struct{ began, returned int64 }
 
-// A life is that of a note or a follow.
+// life is the lifetime of a note or a follow.
 type life struct {
 	user, followee int64 // of a follow
 	entry                // of a note
 	begin, end     span
 }
 
-// surely reports whether it was there all the while of a span.
+// surely reports whether l existed during the whole span.
 func (l *life) surely(s span) bool {
 	return l.begin.returned < s.began && (l.end.began == 0 || l.end.began > s.returned)
 }
 
-// perhaps reports whether it may have been there at some moment of a span.
+// perhaps reports whether l may have existed at some time of the span.
 func (l *life) perhaps(s span) bool {
 	return l.begin.began < s.returned && (l.end.returned == 0 || l.end.returned > s.began)
 }
@@ -84,7 +84,7 @@ func ended(lives []*life) (n int) {
 	return n
 }
 
-// pageRead is a page and the time of its read.
+// pageRead is a page with the span of its read.
 type pageRead struct {
 	span
 	by    int
@@ -95,8 +95,8 @@ type pageRead struct {
 	more  bool
 }
 
-// together is the shared state of concurrent processes.
-type together struct {
+// together holds two concurrent processes and the record of their calls.
+type feedRace struct {
 	ps     [2]*feedProcess
 	people []int64
 	seed   uint64
@@ -108,20 +108,20 @@ type together struct {
 	pages   []pageRead
 }
 
-func newTogether(t *testing.T, on storetest.Stores) *together {
+func newFeedRace(t *testing.T, on storetest.Stores) *feedRace {
 	t.Helper()
-	g := &together{seed: testkit.Seed(t)}
+	g := &feedRace{seed: testkit.Seed(t)}
 	w := newFeedWorld(t, on)
 	jobs := outbox.Options{Poll: 20 * time.Millisecond, HeadStart: time.Millisecond, RetryDelay: 5 * time.Millisecond, Timeout: time.Second}
 	for i := range g.ps {
 		cfg, caches := feedSmall, cache.Options{}
-		if i == 1 { // what this one has in memory may be as old as the test
+		if i == 1 { // its memory may be as old as the test
 			cfg.LogTailSize, caches.LocalBytes, caches.SingleProcess = 100_000, 4<<20, true
 		}
 		g.ps[i] = openFeed(t, w.on[i], w.wires[i], caches, jobs, cfg)
 		g.ps[i].deaf, g.ps[i].died = i == 1, func() {}
 	}
-	for range togetherPeople {
+	for range raceUsers {
 		user, err := w.on[0].DB.User.Create().SetNickname("a user").Save(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -132,23 +132,23 @@ func newTogether(t *testing.T, on storetest.Stores) *together {
 }
 
 // call runs f and returns its span.
-func (g *together) call(do func() error) (span, error) {
+func (g *feedRace) call(do func() error) (span, error) {
 	s := span{began: g.now.Add(1)}
 	err := do()
 	s.returned = g.now.Add(1)
 	return s, err
 }
 
-// enough reports whether what happened so far can show an error.
-func (g *together) enough() bool {
+// enough reports whether the calls so far can reveal an error.
+func (g *feedRace) enough() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.pages) >= 50 && ended(g.notes) > 0 && ended(g.follows) > 0
 }
 
-// run starts all readers and writers, and stops them after atLeast. On a busy machine it waits
-// longer, until enough happened, but at most atMost.
-func (g *together) run(t *testing.T, atLeast, atMost time.Duration) {
+// run runs all readers and writers for atLeast, or longer until there are enough calls, but
+// at most for atMost.
+func (g *feedRace) run(t *testing.T, atLeast, atMost time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
@@ -158,7 +158,7 @@ func (g *together) run(t *testing.T, atLeast, atMost time.Duration) {
 		defer cancel()
 		_ = clock.Sleep(ctx, atLeast)
 		for ctx.Err() == nil && !g.enough() {
-			_ = clock.Sleep(ctx, 100*time.Millisecond) // the loop sees that ctx ended
+			_ = clock.Sleep(ctx, 100*time.Millisecond) // the loop checks ctx
 		}
 	})
 	do := func(stream uint64, one func(draw *rand.Rand) error) {
@@ -180,16 +180,16 @@ func (g *together) run(t *testing.T, atLeast, atMost time.Duration) {
 				}
 			})
 		}
-		for j := range togetherWriters {
-			w := &togetherWriter{together: g, p: p, mine: i*togetherWriters + j}
+		for j := range raceWriters {
+			w := &raceWriter{feedRace: g, p: p, mine: i*raceWriters + j}
 			do(uint64(10+w.mine), func(draw *rand.Rand) error { return w.write(whole, draw) }) //nolint:gosec // few
 		}
-		for j := range togetherReaders {
+		for j := range raceReaders {
 			do(uint64(100+10*i+j), func(draw *rand.Rand) error { return g.read(whole, draw) }) //nolint:gosec // few
 		}
 		do(uint64(200+i), func(draw *rand.Rand) error { //nolint:gosec // few
 			p.batches.Store(int64(draw.IntN(4)))
-			_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop sees that ctx ended
+			_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks ctx
 			p.batches.Store(-1)
 			_ = clock.Sleep(ctx, time.Duration(draw.IntN(100))*time.Millisecond)
 			return nil
@@ -202,8 +202,8 @@ func (g *together) run(t *testing.T, atLeast, atMost time.Duration) {
 	all.Wait()
 }
 
-// lose has Redis lose some keys.
-func (g *together) lose(ctx context.Context, draw *rand.Rand) error {
+// lose deletes some keys of Redis.
+func (g *feedRace) lose(ctx context.Context, draw *rand.Rand) error {
 	on := g.ps[0].on
 	keys, err := keysOf(ctx, on, storetest.Prefix+[]string{":feed:", ":follow:", ":cache:"}[draw.IntN(3)])
 	keys = slices.DeleteFunc(keys, func(string) bool { return draw.IntN(8) > 0 })
@@ -213,34 +213,34 @@ func (g *together) lose(ctx context.Context, draw *rand.Rand) error {
 	return on.Redis.Unlink(ctx, keys...).Err()
 }
 
-// togetherWriter is the only writer of some follows and of its own notes, so these changes
+// raceWriter is the only writer of some follows and of its own notes, so these changes
 // are sequential.
-type togetherWriter struct {
-	*together
+type raceWriter struct {
+	*feedRace
 	p       *feedProcess
 	mine    int
-	own     []*life // notes that are there
+	own     []*life // existing notes
 	current map[[2]int64]*life
 }
 
-func (w *togetherWriter) write(ctx context.Context, draw *rand.Rand) error {
-	// The first people are followed by most.
-	author := w.people[int(math.Pow(togetherPeople+1, draw.Float64()))-1]
+func (w *raceWriter) write(ctx context.Context, draw *rand.Rand) error {
+	// The first users have the most followers.
+	author := w.people[int(math.Pow(raceUsers+1, draw.Float64()))-1]
 	switch n := draw.IntN(20); {
 	case n < 9:
 		return w.publish(ctx, author)
 	case n < 12 && len(w.own) > 0:
 		return w.delete(ctx, len(w.own)-1-draw.IntN(min(len(w.own), 8)))
 	}
-	writers := togetherWriters * len(w.ps)
-	user := w.people[w.mine+writers*draw.IntN(togetherPeople/writers)]
+	writers := raceWriters * len(w.ps)
+	user := w.people[w.mine+writers*draw.IntN(raceUsers/writers)]
 	if user == author {
 		return nil
 	}
 	return w.turn(ctx, user, author)
 }
 
-func (w *togetherWriter) publish(ctx context.Context, author int64) error {
+func (w *raceWriter) publish(ctx context.Context, author int64) error {
 	l := &life{}
 	var err error
 	l.begin, err = w.call(func() error {
@@ -260,14 +260,14 @@ func (w *togetherWriter) publish(ctx context.Context, author int64) error {
 	return nil
 }
 
-func (w *togetherWriter) delete(ctx context.Context, i int) error {
+func (w *raceWriter) delete(ctx context.Context, i int) error {
 	l := w.own[i]
 	w.own = slices.Delete(w.own, i, i+1)
 	return w.end(l, func() error { return w.p.Notes.Delete(ctx, note.Editor{UserID: l.author}, l.id) })
 }
 
-// end ends a life by a call.
-func (w *togetherWriter) end(l *life, do func() error) error {
+// end calls do and records it as the end of l.
+func (w *raceWriter) end(l *life, do func() error) error {
 	s, err := w.call(do)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -275,8 +275,8 @@ func (w *togetherWriter) end(l *life, do func() error) error {
 	return err
 }
 
-// turn has a user follow an author, or end that.
-func (w *togetherWriter) turn(ctx context.Context, user, author int64) (err error) {
+// turn follows or unfollows an author.
+func (w *raceWriter) turn(ctx context.Context, user, author int64) (err error) {
 	pair := [2]int64{user, author}
 	if l := w.current[pair]; l != nil {
 		delete(w.current, pair)
@@ -298,7 +298,7 @@ func (w *togetherWriter) turn(ctx context.Context, user, author int64) (err erro
 
 // read reads a feed to the end, or to about the hundredth note, because writes are
 // sometimes faster.
-func (g *together) read(ctx context.Context, draw *rand.Rand) error {
+func (g *feedRace) read(ctx context.Context, draw *rand.Rand) error {
 	user, size := g.people[draw.IntN(len(g.people))], 1+draw.IntN(5)
 	after, below := page.Cursor(""), int64(math.MaxInt64)
 	for shown := 0; shown < 100; {
@@ -325,10 +325,10 @@ func (g *together) read(ctx context.Context, draw *rand.Rand) error {
 	return nil
 }
 
-// check compares a page with what was due.
-func (g *together) check(r pageRead) error {
+// check compares a page with the notes that were due.
+func (g *feedRace) check(r pageRead) error {
 	if len(r.got) > r.size || r.more && len(r.got) < r.size {
-		return fmt.Errorf("it has %d notes; more: %v", len(r.got), r.more)
+		return fmt.Errorf("got %d notes, more: %v", len(r.got), r.more)
 	}
 	last, shown := r.below, map[int64]bool{}
 	for _, n := range r.got {
@@ -344,15 +344,15 @@ func (g *together) check(r pageRead) error {
 			sometimes[f.followee] = sometimes[f.followee] || f.perhaps(r.span)
 		}
 	}
-	next := false // there may be something behind it
+	next := false // a further note may exist
 	for _, n := range g.notes {
 		perhaps := sometimes[n.author] && n.perhaps(r.span)
 		inside := n.seq < r.below && (n.seq > last || !r.more)
 		switch {
 		case shown[n.id] && !perhaps:
-			return fmt.Errorf("number %d, of %d, was due at no moment (%v, %v; page %v)", n.seq, n.author, n.begin, n.end, r.span)
+			return fmt.Errorf("number %d of author %d was never due (%v, %v; page %v)", n.seq, n.author, n.begin, n.end, r.span)
 		case !shown[n.id] && inside && always[n.author] && n.surely(r.span):
-			return fmt.Errorf("number %d, of %d, was due all the while (%v, %v; page %v %v)", n.seq, n.author, n.begin, n.end, r.span, r.got)
+			return fmt.Errorf("number %d of author %d is missing (%v, %v; page %v %v)", n.seq, n.author, n.begin, n.end, r.span, r.got)
 		}
 		next = next || perhaps && n.seq < last
 		delete(shown, n.id)
@@ -361,13 +361,13 @@ func (g *together) check(r pageRead) error {
 		return fmt.Errorf("%v was never published", shown)
 	}
 	if r.more && !next {
-		return errors.New("there is nothing behind it")
+		return errors.New("got a next page without notes")
 	}
 	return nil
 }
 
-// settled compares every feed with the plain query at the end.
-func (g *together) settled(t *testing.T) {
+// settled compares every feed with a plain query at the end.
+func (g *feedRace) settled(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	for by, p := range g.ps {
@@ -382,7 +382,7 @@ func (g *together) settled(t *testing.T) {
 	}
 }
 
-// same compares a whole feed with the truth.
+// same compares a whole feed with a plain query.
 func same(ctx context.Context, db *ent.Client, p *feedProcess, user int64) error {
 	want, err := due(ctx, db, user, math.MaxInt64)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 // fans returns an author and followers, each with an inbox.
 func (p *feedProcess) fans(t *testing.T, n int) (author int64, fans []int64) {
 	t.Helper()
-	author = p.somebody(t)
+	author = p.newUser(t)
 	for range n {
-		fan := p.somebody(t)
+		fan := p.newUser(t)
 		if err := p.Follows.Follow(t.Context(), fan, author); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func (p *feedProcess) fans(t *testing.T, n int) (author int64, fans []int64) {
 	return author, fans
 }
 
-func (p *feedProcess) somebody(t *testing.T) int64 {
+func (p *feedProcess) newUser(t *testing.T) int64 {
 	t.Helper()
 	user, err := p.on.DB.User.Create().SetNickname("a follower").Save(t.Context())
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *feedProcess) somebody(t *testing.T) int64 {
 	return user.ID
 }
 
-// dies does jobs until the process has done so many batches.
+// dies runs jobs until the process dies after some batches.
 func (p *feedProcess) dies(t *testing.T, batches int64) {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
@@ -48,7 +48,7 @@ func (p *feedProcess) dies(t *testing.T, batches int64) {
 	p.died = die
 	p.batches.Store(batches)
 	if _, err := p.box.Replay(ctx, 0); !errors.Is(err, outbox.ErrIncomplete) {
-		t.Errorf("the process did not die: %v", err)
+		t.Errorf("the process is alive: %v", err)
 	}
 	p.box.Wait()
 	p.batches.Store(-1)
@@ -92,9 +92,9 @@ func TestFanOutRestartsAfterRedisLoss(t *testing.T) {
 		}
 		p.dies(t, 2)
 		if got := p.has(t, n, fans); got != 4 || p.rowsOfProgress(t) != 1 {
-			t.Fatalf("%d inboxes have the note after two batches, %d rows of progress", got, p.rowsOfProgress(t))
+			t.Fatalf("after two batches, %d inboxes have the note, with %d rows of progress; want 4 and 1", got, p.rowsOfProgress(t))
 		}
-		for _, fan := range fans { // as a replica that was behind
+		for _, fan := range fans { // as on a replica with a lag
 			p.on.Redis.ZRem(t.Context(), fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, fan), fmt.Sprintf("%d/%d", author, n.ID))
 		}
 		if err := p.Feed.ResetFanOut(t.Context()); err != nil {
@@ -125,7 +125,7 @@ func TestProgressEndsWithItsFanOut(t *testing.T) {
 			p.dies(t, 1)
 		}
 		if n := p.rowsOfProgress(t); n == 0 {
-			t.Fatal("no progress is written down: this test shows nothing")
+			t.Fatal("no progress is stored, so the test checks nothing")
 		}
 		if err := p.Notes.Delete(t.Context(), note.Editor{UserID: author}, notes[0].ID); err != nil {
 			t.Fatal(err)
@@ -142,16 +142,16 @@ func TestProgressEndsWithItsFanOut(t *testing.T) {
 	})
 }
 
-// A job that does not end in its turn goes on with the notes that are left.
+// A job that reaches its timeout continues with the remaining notes.
 func TestFanOutOfManyAuthorsResumes(t *testing.T) {
 	t.Parallel()
-	const authors = 20 // more than one round has
+	const authors = 20 // more than in one round
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1, Timeout: 500 * time.Millisecond})
-		reader := p.somebody(t)
+		reader := p.newUser(t)
 		var seeds []note.Seed
 		for i := range authors {
-			author := p.somebody(t)
+			author := p.newUser(t)
 			if err := p.Follows.Follow(t.Context(), reader, author); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestFanOutOfManyAuthorsResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.slow.Store(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would never end
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a broken job never ends
 		defer cancel()
 		if _, err := p.box.Replay(ctx, 0); err != nil {
 			t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// hints returns the announcements since the last call, after the head of the log was
-// announced.
+// hints waits for the announcement of the log head and returns the announcements since the
+// last call.
 func (r *liveRig) hints(t *testing.T) (list [][]byte) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool {
@@ -29,8 +29,8 @@ func (r *liveRig) hints(t *testing.T) (list [][]byte) {
 	return list
 }
 
-// tell delivers the announcements to the process of the viewer.
-func (r *liveRig) tell(t *testing.T) {
+// deliverHints delivers the announcements to the viewer's process.
+func (r *liveRig) deliverHints(t *testing.T) {
 	t.Helper()
 	for _, hint := range r.hints(t) {
 		r.b.Feed.ReceiveHint(hint)
@@ -52,8 +52,8 @@ func (p *feedProcess) hinted(t *testing.T) (n int) {
 	return n
 }
 
-// newHintRig is a rig whose viewer follows two authors, and whose process has looked at the
-// log for an event, so that it knows how often follows began.
+// newHintRig returns a rig whose viewer follows two authors. The viewer's process has read
+// an event, so it knows the number of begun follows.
 func newHintRig(t *testing.T, on storetest.Stores) (r *liveRig, tape *liveTape, want []string) {
 	t.Helper()
 	r = newLiveRig(t, on, feed.Config{})
@@ -62,7 +62,7 @@ func newHintRig(t *testing.T, on storetest.Stores) (r *liveRig, tape *liveTape, 
 	want = []string{readyAt(r.head)}
 	tape.await(t, want...)
 	r.publish(t, r.a, r.authors[0])
-	r.tell(t)
+	r.deliverHints(t)
 	want = append(want, plus(r.head))
 	tape.await(t, want...)
 	return r, tape, want
@@ -76,27 +76,27 @@ func TestAnnouncedEventNeedsNoLogRead(t *testing.T) {
 		const rounds = 10
 		for range rounds {
 			notes := r.publish(t, r.a, r.authors[0], r.authors[2]) // the second is not followed
-			r.tell(t)
+			r.deliverHints(t)
 			want = append(want, plus(r.head-1))
 			tape.await(t, want...)
 			if err := r.a.Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, notes[0].ID); err != nil {
 				t.Fatal(err)
 			}
 			r.head++
-			r.tell(t)
+			r.deliverHints(t)
 			want = append(want, fmt.Sprint("-", r.head))
 			tape.await(t, want...)
 		}
-		// Each second it reads the log, and may find an event before its announcement.
+		// The process also reads the log every second, perhaps before an announcement.
 		if n := r.b.hinted(t) - before; n < 2*rounds || n > 3*rounds {
-			t.Errorf("%d of %d events were delivered from announcements", n, 3*rounds)
+			t.Errorf("%d of %d events were delivered from announcements, want at least two thirds", n, 3*rounds)
 		}
 		// Pages and later subscribers see the same log.
 		again := r.listen(t, r.b, "")
 		again.await(t, readyAt(r.head))
 		p, err := r.b.Feed.Page(t.Context(), r.viewer, 10, "")
 		if err != nil || len(p.Edges) != 1 {
-			t.Errorf("the page has %d notes, %v; want the one that was not deleted", len(p.Edges), err)
+			t.Errorf("got a page of %d notes, %v; want the one that was not deleted", len(p.Edges), err)
 		}
 	})
 }
@@ -116,9 +116,9 @@ func TestWrongHintsAreHarmless(t *testing.T) {
 		}
 		for range 10 {
 			publish(r.authors[0])
-			old = append(old, r.hints(t)...) // is lost
+			old = append(old, r.hints(t)...) // lost
 			publish(r.authors[1], r.authors[0])
-			r.tell(t)
+			r.deliverHints(t)
 			tape.await(t, want...)
 			for _, hint := range old {
 				r.b.Feed.ReceiveHint(hint)
@@ -128,20 +128,20 @@ func TestWrongHintsAreHarmless(t *testing.T) {
 			}
 			publish(r.authors[0])
 			for range 2 {
-				r.b.Feed.ReceiveHint(slices.Concat([]byte("  "), r.hints(t)[0])) // as a number that is none
+				r.b.Feed.ReceiveHint(slices.Concat([]byte("  "), r.hints(t)[0])) // no valid number
 				publish(r.authors[1])
 			}
-			if _, err := r.b.Feed.Page(t.Context(), r.viewer, 10, ""); err != nil { // the process knows, and its live feeds do not yet
+			if _, err := r.b.Feed.Page(t.Context(), r.viewer, 10, ""); err != nil { // the process knows the notes, but its live feeds do not
 				t.Fatal(err)
 			}
-			r.tell(t)
+			r.deliverHints(t)
 			tape.await(t, want...)
 		}
 	})
 }
 
-// Announcements contain the number of begun follows. A process that knows of fewer rereads
-// them before it delivers.
+// Announcements contain the number of begun follows. A process that knows fewer rereads them
+// before it delivers.
 func TestAnnouncedEventReachesUnannouncedFollows(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -150,13 +150,13 @@ func TestAnnouncedEventReachesUnannouncedFollows(t *testing.T) {
 			r.publish(t, r.a, r.authors[2]) // not due
 			r.follow(t, r.a, r.authors[2])
 			r.publish(t, r.a, r.authors[2])
-			r.tell(t)
+			r.deliverHints(t)
 			want = append(want, plus(r.head))
 			tape.await(t, want...)
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[2]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.RefreshFollows(r.viewer) // ends are published so
+			r.b.Feed.RefreshFollows(r.viewer) // as the process that ends a follow does
 			testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 2 })
 		}
 	})

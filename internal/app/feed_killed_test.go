@@ -30,10 +30,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// serverEnv contains the settings of a server process of this test. It serves until it is
-// killed or its parent ends.
+// serverEnv contains the settings of a server process of this test.
 const serverEnv = "TANDIAN_TEST_SERVER"
 
+// serve runs a server until it is killed or its parent ends.
 func serve(text string) error {
 	var cfg config.Config
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
@@ -51,14 +51,14 @@ func serve(text string) error {
 	return a.Run(ctx)
 }
 
-// A process is a server that a test kills.
+// process is a server that a test kills.
 type process struct {
 	cmd      *exec.Cmd
 	lifeline io.Closer
-	said     bytes.Buffer // read it after the process died
+	output   bytes.Buffer // read it after the end of the process
 }
 
-// startProcess starts one, which ends with the test at the latest.
+// startProcess starts a server, which ends with the test at the latest.
 func startProcess(t *testing.T, cfg config.Config) *process {
 	t.Helper()
 	text, err := json.Marshal(cfg)
@@ -67,7 +67,7 @@ func startProcess(t *testing.T, cfg config.Config) *process {
 	}
 	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")}
 	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text))
-	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if p.lifeline, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()
 	}
@@ -79,13 +79,13 @@ func startProcess(t *testing.T, cfg config.Config) *process {
 			p.kill(t)
 		}
 		if t.Failed() {
-			t.Logf("output of a process:\n%s", p.said.String())
+			t.Logf("output of a process:\n%s", p.output.String())
 		}
 	})
 	return p
 }
 
-// kill ends the process by SIGKILL, and fails if something else did before.
+// kill ends the process by SIGKILL. The test fails if the process had already ended.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	_ = p.cmd.Process.Kill()
@@ -96,9 +96,9 @@ func (p *process) kill(t *testing.T) {
 	}
 }
 
-// crowd has so many new users follow an author, and returns the ids of the follows by
-// follower; counts and numbers are as if each had done it.
-func crowd(t *testing.T, db *sql.DB, author int64, size int) map[int64]int64 {
+// addFollowers inserts size new followers of an author and updates the counters. It returns the ids
+// of the follows by follower.
+func addFollowers(t *testing.T, db *sql.DB, author int64, size int) map[int64]int64 {
 	t.Helper()
 	for _, step := range []struct {
 		statement string
@@ -128,13 +128,13 @@ func crowd(t *testing.T, db *sql.DB, author int64, size int) map[int64]int64 {
 		follows[follower] = id
 	}
 	if err := rows.Err(); err != nil || len(follows) != size {
-		t.Fatalf("%d follow, %v", len(follows), err)
+		t.Fatalf("got %d followers, %v, want %d", len(follows), err, size)
 	}
 	return follows
 }
 
-// inRows sends commands about users, some thousands in each round trip.
-func inRows(t *testing.T, rdb redis.UniversalClient, users map[int64]int64, commands func(pipe redis.Pipeliner, user, follow int64)) {
+// pipelined sends commands about users, thousands in each round trip.
+func pipelined(t *testing.T, rdb redis.UniversalClient, users map[int64]int64, commands func(pipe redis.Pipeliner, user, follow int64)) {
 	t.Helper()
 	pipe := rdb.Pipeline()
 	flush := func() {
@@ -150,38 +150,38 @@ func inRows(t *testing.T, rdb redis.UniversalClient, users map[int64]int64, comm
 	flush()
 }
 
-// A gate stops a fan-out in the transaction that writes down how far it is, once that is
-// beyond some followers, and keeps what was written before.
+// gate blocks the transaction in which a fan-out stores its progress, beyond a number of
+// followers. It records all progress.
 type gate struct {
 	db   *sql.DB
-	hand *sql.Conn // that holds it shut
+	conn *sql.Conn // holds the lock of the gate
 }
 
 const gateLock = 20261123
 
 func newGate(t *testing.T, db *sql.DB) *gate {
 	t.Helper()
-	hand, err := db.Conn(t.Context())
+	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{db, hand}
-	t.Cleanup(func() { _ = hand.Close() })
-	g.does(t, `CREATE TABLE gate (stop bigint NOT NULL)`)
-	g.does(t, `CREATE TABLE gone_by (id bigserial PRIMARY KEY, pushed bigint NOT NULL, below bigint NOT NULL)`)
-	g.does(t, `CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	g := &gate{db, conn}
+	t.Cleanup(func() { _ = conn.Close() })
+	g.exec(t, `CREATE TABLE gate (stop bigint NOT NULL)`)
+	g.exec(t, `CREATE TABLE progress (id bigserial PRIMARY KEY, pushed bigint NOT NULL, below bigint NOT NULL)`)
+	g.exec(t, `CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF NEW.pushed > (SELECT stop FROM gate) THEN PERFORM pg_advisory_xact_lock_shared(`+strconv.Itoa(gateLock)+`); END IF;
-		INSERT INTO gone_by (pushed, below) VALUES (NEW.pushed, NEW.below);
+		INSERT INTO progress (pushed, below) VALUES (NEW.pushed, NEW.below);
 		RETURN NULL;
 	END $$`)
-	g.does(t, `CREATE TRIGGER gate AFTER INSERT OR UPDATE ON fan_outs FOR EACH ROW EXECUTE FUNCTION gate()`)
-	if _, err := hand.ExecContext(t.Context(), "SELECT pg_advisory_lock($1)", gateLock); err != nil {
+	g.exec(t, `CREATE TRIGGER gate AFTER INSERT OR UPDATE ON fan_outs FOR EACH ROW EXECUTE FUNCTION gate()`)
+	if _, err := conn.ExecContext(t.Context(), "SELECT pg_advisory_lock($1)", gateLock); err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func (g *gate) does(t *testing.T, statement string, args ...any) {
+func (g *gate) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	if _, err := g.db.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatal(err)
@@ -190,8 +190,8 @@ func (g *gate) does(t *testing.T, statement string, args ...any) {
 
 const atGate = " FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = 20261123 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// holds waits until a fan-out is at the gate.
-func (g *gate) holds(t *testing.T) {
+// awaitBlocked waits until a fan-out is blocked at the gate.
+func (g *gate) awaitBlocked(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, 60*time.Second, func() bool {
 		var n int
@@ -202,19 +202,18 @@ func (g *gate) holds(t *testing.T) {
 	})
 }
 
-// drop ends the connections at the gate, as the server does for a dead process.
+// drop ends the blocked connections, as Postgres does for a dead process.
 func (g *gate) drop(t *testing.T) {
 	t.Helper()
-	g.does(t, "SELECT pg_terminate_backend(pid)"+atGate)
+	g.exec(t, "SELECT pg_terminate_backend(pid)"+atGate)
 	testkit.Eventually(t, 20*time.Second, func() bool {
 		var n int
 		return g.db.QueryRowContext(t.Context(), "SELECT count(*)"+atGate).Scan(&n) == nil && n == 0
 	})
 }
 
-// Two processes are killed while they push a note to 49 000 inboxes. The third completes
-// the fan-out, and no batch is written twice. Followers without a push yet see the note
-// too.
+// Two processes are killed while they push a note to 49 000 inboxes. A third completes the
+// fan-out and repeats no stored batch. Followers see the note even before its push.
 func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -222,27 +221,27 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 	stack := apptest.Real(t)
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	workers := stack.Config
 	workers.Run = []string{"workers"}
 	stack.Config.Run = []string{"api"}
 	s := stack.Start(t)
 	s.Recovered(t)
-	db, author := stack.SQL(t), numberIn(t, m.customers[0].id)
+	db, author := stack.SQL(t), number(t, m.customers[0].id)
 	rdb, err := subprocess.OpenPatient(stack.Config.RedisURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 
-	users := crowd(t, db, author, followers+1)
-	queue := slices.SortedFunc(maps.Keys(users), func(a, b int64) int { return cmp.Compare(users[b], users[a]) }) // the newest follow is pushed to first
-	last, away := queue[followers], queue[rnd.IntN(followers)]                                                    // away has no inbox
+	users := addFollowers(t, db, author, followers+1)
+	queue := slices.SortedFunc(maps.Keys(users), func(a, b int64) int { return cmp.Compare(users[b], users[a]) }) // pushes begin with the newest follow
+	last, inactive := queue[followers], queue[rnd.IntN(followers)]                                                // inactive has no inbox
 	active := maps.Clone(users)
-	delete(active, away)
+	delete(active, inactive)
 	inbox := func(user int64) string { return fmt.Sprintf("td:feed:in:{%d}", user) }
 	const life = 14 * 24 * time.Hour
-	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, follow int64) {
+	pipelined(t, rdb, active, func(pipe redis.Pipeliner, user, follow int64) {
 		pipe.Do(t.Context(), "ZADD", inbox(user), "-inf", "")
 		pipe.PExpire(t.Context(), inbox(user), life)
 		pipe.Set(t.Context(), inbox(user)+":s", follow, life)
@@ -251,8 +250,8 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 	g := newGate(t, db)
 	first := batch * (5 + rnd.Int64N(15))
 	second := first + batch*(1+rnd.Int64N(25))
-	g.does(t, "INSERT INTO gate VALUES ($1)", first)
-	made, err := s.Components().Notes.Publish(t.Context(), author, note.Draft{ShopID: numberIn(t, m.shop), Title: "Tea", Content: "Good tea."})
+	g.exec(t, "INSERT INTO gate VALUES ($1)", first)
+	made, err := s.Components().Notes.Publish(t.Context(), author, note.Draft{ShopID: number(t, m.shop), Title: "Tea", Content: "Good tea."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,10 +267,10 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Edges) != 1 || p.Edges[0].Note.(*note.Note).ID != made.ID {
-			t.Errorf("%s: %d sees %d notes", when, user, len(p.Edges))
+			t.Errorf("%s: user %d sees %d notes, want 1", when, user, len(p.Edges))
 		}
 	}
-	far := func() (pushed, below int64) {
+	progress := func() (pushed, below int64) {
 		t.Helper()
 		if err := db.QueryRowContext(t.Context(), "SELECT pushed, below FROM fan_outs WHERE id = $1", made.ID).Scan(&pushed, &below); err != nil {
 			t.Fatal(err)
@@ -281,29 +280,29 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 	var before int64
 	for i, stop := range []int64{first, second} {
 		p := startProcess(t, workers)
-		g.holds(t)
-		pushed, _ := far()
+		g.awaitBlocked(t)
+		pushed, _ := progress()
 		if pushed != stop {
-			t.Errorf("process %d is held at %d, want %d", i, pushed, stop)
+			t.Errorf("process %d is blocked at %d, want %d", i, pushed, stop)
 		}
-		seen(fmt.Sprintf("while process %d is held", i), last)
+		seen(fmt.Sprintf("while process %d is blocked", i), last)
 		if n := rdb.ZCard(t.Context(), inbox(last)).Val(); n != 1 {
-			t.Errorf("the last inbox has %d members", n)
+			t.Errorf("got %d members in the last inbox, want 1", n)
 		}
-		for _, user := range queue[stop : stop+batch] { // these are pushed to before that is written down
-			if n := rdb.ZCard(t.Context(), inbox(user)).Val(); n != 2 && user != away {
-				t.Errorf("while process %d is held, the inbox of one of its batch has %d members", i, n)
+		for _, user := range queue[stop : stop+batch] { // their push precedes the progress
+			if n := rdb.ZCard(t.Context(), inbox(user)).Val(); n != 2 && user != inactive {
+				t.Errorf("while process %d is blocked, an inbox of its batch has %d members, want 2", i, n)
 				break
 			}
 		}
 		p.kill(t)
 		g.drop(t)
-		now, below := far()
+		now, below := progress()
 		if now != pushed || i > 0 && below >= before {
-			t.Errorf("process %d left %d done, below %d; it was held at %d, the one before left %d", i, now, below, pushed, before)
+			t.Errorf("process %d left %d done, below %d; it was blocked at %d, the previous one left %d", i, now, below, pushed, before)
 		}
 		before = below
-		g.does(t, "UPDATE gate SET stop = $1", map[int]int64{0: second, 1: 10 * followers}[i])
+		g.exec(t, "UPDATE gate SET stop = $1", map[int]int64{0: second, 1: 10 * followers}[i])
 	}
 	startProcess(t, workers)
 	testkit.Eventually(t, 60*time.Second, func() bool {
@@ -313,21 +312,21 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 		t.Errorf("%d fan-outs are pending, want none", n)
 	}
 
-	// Each batch was written down once, and each goes on below the one before.
+	// Each batch was stored once, and each continues below the previous one.
 	var steps, wrong int
 	if err := db.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE pushed <> $1 * nth OR below >= above)
-		FROM (SELECT pushed, below, row_number() OVER w AS nth, lag(below, 1, 9223372036854775807) OVER w AS above FROM gone_by WINDOW w AS (ORDER BY id)) AS s`, batch).Scan(&steps, &wrong); err != nil {
+		FROM (SELECT pushed, below, row_number() OVER w AS nth, lag(below, 1, 9223372036854775807) OVER w AS above FROM progress WINDOW w AS (ORDER BY id)) AS s`, batch).Scan(&steps, &wrong); err != nil {
 		t.Fatal(err)
 	}
 	if steps != followers/batch || wrong > 0 {
-		t.Errorf("%d batches were written down, %d of them out of order, want %d", steps, wrong, followers/batch)
+		t.Errorf("got %d batches, %d of them out of order, want %d", steps, wrong, followers/batch)
 	}
 
-	if n := rdb.Exists(t.Context(), inbox(away), inbox(away)+":s").Val(); n != 0 {
-		t.Error("who has not read for long got an inbox")
+	if n := rdb.Exists(t.Context(), inbox(inactive), inbox(inactive)+":s").Val(); n != 0 {
+		t.Error("a user without an inbox got one")
 	}
 	scores, members := map[int64]*redis.FloatCmd{}, map[int64]*redis.IntCmd{}
-	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) {
+	pipelined(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) {
 		scores[user], members[user] = pipe.ZScore(t.Context(), inbox(user), member), pipe.ZCard(t.Context(), inbox(user))
 	})
 	missing := 0
@@ -337,11 +336,11 @@ func TestFanOutCompletesAfterTwoKills(t *testing.T) {
 		}
 	}
 	if missing > 0 || len(scores) != followers {
-		t.Errorf("%d of %d inboxes are not as they should be", missing, len(scores))
+		t.Errorf("%d of %d inboxes are wrong", missing, len(scores))
 	}
 	seen("in the end", last)
-	seen("in the end", away)
-	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) { // the rest is for the table of keys
+	seen("in the end", inactive)
+	pipelined(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) { // tests check all remaining keys
 		pipe.Unlink(t.Context(), inbox(user), inbox(user)+":s")
 	})
 }

@@ -26,7 +26,7 @@ type liveTape struct {
 	mu       sync.Mutex
 	received []string
 	cursors  []page.Cursor
-	places   []int64
+	seqs     []int64
 	f        broadcast.Subscription
 }
 
@@ -49,7 +49,7 @@ func (l *liveTape) Push(u *broadcast.Update) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.received, l.cursors, l.places = append(l.received, what), append(l.cursors, page.Cursor(u.Cursor)), append(l.places, u.Seq)
+	l.received, l.cursors, l.seqs = append(l.received, what), append(l.cursors, page.Cursor(u.Cursor)), append(l.seqs, u.Seq)
 }
 
 func (l *liveTape) Reset()      { l.note("reset") }
@@ -86,7 +86,7 @@ func liveNumber(c page.Cursor) (n int64) {
 	return n
 }
 
-// liveRig is two processes without messages between them, unless tell is set.
+// liveRig has two processes without messages between them. See deliverHints.
 type liveRig struct {
 	a, b      *feedProcess
 	viewer    int64
@@ -117,7 +117,7 @@ func newLiveRig(t *testing.T, on storetest.Stores, cfg feed.Config) *liveRig {
 	}
 	r.a, r.b = ps[0], ps[1]
 	for range 4 {
-		u, err := w.on[0].DB.User.Create().SetNickname("Somebody").Save(t.Context())
+		u, err := w.on[0].DB.User.Create().SetNickname("a user").Save(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func newLiveRig(t *testing.T, on storetest.Stores, cfg feed.Config) *liveRig {
 	return r
 }
 
-// publish publishes notes and moves the head on.
+// publish publishes notes and updates the head.
 func (r *liveRig) publish(t *testing.T, p *feedProcess, authors ...int64) (notes []*note.Note) {
 	t.Helper()
 	for _, author := range authors {
@@ -150,7 +150,7 @@ func (r *liveRig) follow(t *testing.T, p *feedProcess, authors ...int64) {
 	}
 }
 
-// listen follows the viewer's live feed in a process.
+// listen subscribes to the viewer's live feed in a process.
 func (r *liveRig) listen(t *testing.T, p *feedProcess, after page.Cursor) *liveTape {
 	t.Helper()
 	source, err := p.Feed.Subscribe(r.viewer, after)
@@ -179,7 +179,7 @@ func TestLiveFeedDeliversEventsInLogOrder(t *testing.T) {
 		tape := r.listen(t, r.b, "")
 		tape.await(t, readyAt(begin))
 		notes := r.publish(t, r.a, r.authors[0], r.authors[2], r.authors[1], r.authors[0]) // the third is not followed
-		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4))         // the other process got no message
+		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4))         // without a message to the other process
 		if err := r.a.Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, notes[0].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -197,8 +197,8 @@ func TestLiveFeedDeliversEventsInLogOrder(t *testing.T) {
 	})
 }
 
-// The process of the viewer gets no message of a follow. It reads from the log that the
-// follow began, before it delivers notes that are due because of it.
+// The viewer's process gets no message about a follow. It reads the follow from the log
+// before it delivers the notes that are due because of it.
 func TestFollowCountsFromItsCommitWithoutMessage(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -218,13 +218,13 @@ func TestFollowCountsFromItsCommitWithoutMessage(t *testing.T) {
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.MarkFollowsStale() // ends are published so
+			r.b.Feed.MarkFollowsStale() // as after the end of a follow
 			waitForFollows(t, r)
 		}
 	})
 }
 
-// waitForFollows waits until the process of the viewer knows that only one author is followed.
+// waitForFollows waits until the viewer's process knows only one followed author.
 func waitForFollows(t *testing.T, r *liveRig) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 1 })
@@ -260,15 +260,15 @@ func TestLiveFeedResumes(t *testing.T) {
 		}
 		r.b.Feed.ReceiveHint([]byte(fmt.Sprint(r.head)))
 		testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Lag().Numbers == 0 })
-		t.Run("behind what the process remembers", func(t *testing.T) {
+		t.Run("older than the log tail", func(t *testing.T) {
 			r.listen(t, r.b, cursorOf(first)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
 		})
-		t.Run("before it received its resync", func(t *testing.T) {
+		t.Run("before the resync", func(t *testing.T) {
 			tape, resync := r.listen(t, r.b, cursorOf(first)), fmt.Sprint("resync ", r.head)
 			tape.await(t, resync, readyAt(r.head))
-			tape.f.Resume(tape.places[0] - 1)
+			tape.f.Resume(tape.seqs[0] - 1)
 			tape.await(t, resync, readyAt(r.head), "reset", resync, readyAt(r.head))
-			tape.f.Resume(tape.places[0])
+			tape.f.Resume(tape.seqs[0])
 			tape.await(t, resync, readyAt(r.head), "reset", resync, readyAt(r.head), "reset", readyAt(r.head))
 		})
 		t.Run("ahead of the process", func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestLiveFeedResumes(t *testing.T) {
 		t.Run("beyond the log", func(t *testing.T) {
 			r.listen(t, r.b, cursorOf(r.head+1000)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
 		})
-		t.Run("nowhere", func(t *testing.T) {
+		t.Run("invalid", func(t *testing.T) {
 			for _, c := range []page.Cursor{"x", page.Encode("FEED", 1), page.Encode("LIVE", "one")} {
 				_, err := r.b.Feed.Subscribe(r.viewer, c)
 				if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.BadUserInput {
@@ -286,15 +286,15 @@ func TestLiveFeedResumes(t *testing.T) {
 				}
 			}
 		})
-		t.Run("after what it could take", func(t *testing.T) {
+		t.Run("in the same subscription", func(t *testing.T) {
 			tape := r.listen(t, r.b, "")
 			begin := r.head
 			tape.await(t, readyAt(begin))
 			r.publish(t, r.a, r.authors[0], r.authors[0])
 			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2))
-			tape.f.Resume(tape.places[1])
+			tape.f.Resume(tape.seqs[1])
 			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2))
-			tape.f.Resume(tape.places[0] - 1) // not even that it was ready
+			tape.f.Resume(tape.seqs[0] - 1) // before the ready event
 			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2), "reset", plus(begin+1), plus(begin+2), readyAt(begin+2))
 		})
 	})

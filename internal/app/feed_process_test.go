@@ -28,12 +28,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// feedSmall has sizes that cause floors, crossings and trims all the time. Ordinary
-// authors have up to two batches of followers.
+// feedSmall has sizes that often cause floors, crossings and trims. Ordinary authors have
+// up to two batches of followers.
 var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, LogTailSize: 40, Batch: 2}
 
-// feedProcess has the services of a feed in one of several processes, without background
-// work.
+// feedProcess has the feed services of one of several processes, without background work.
 type feedProcess struct {
 	app.Components
 	on     storetest.Process
@@ -43,15 +42,15 @@ type feedProcess struct {
 	wire   *storetest.FaultyRedis
 	closed bool
 
-	// batches is how many batches of fan-outs it does before it dies, any number if it is
-	// negative; died is called then.
+	// batches is the number of fan-out batches until the process dies and calls died.
+	// A process with a negative number does not die.
 	batches atomic.Int64
 	died    func()
 
-	slow   atomic.Bool  // a batch takes as long as the turn of its job
-	rounds atomic.Int64 // batches that were slow
+	slow   atomic.Bool  // a batch takes more than half of the job timeout
+	rounds atomic.Int64 // slow batches
 
-	// A deaf process gets no invalidations; memory contains the rows that it has read.
+	// A deaf process gets no invalidations and reads rows from memory.
 	deaf   bool
 	memory sync.Map
 }
@@ -59,7 +58,7 @@ type feedProcess struct {
 // errDied is the error of a fan-out whose process died.
 var errDied = errors.New("the process died")
 
-// openFeed builds the services on stores. wire is between them and Redis.
+// openFeed builds the services on stores. wire injects faults of Redis.
 func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, caches cache.Options, jobs outbox.Options, cfg feed.Config) *feedProcess {
 	t.Helper()
 	p := &feedProcess{on: on, reg: prometheus.NewRegistry(), wire: wire}
@@ -83,7 +82,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, c
 	return p
 }
 
-// close ends the process. It may be repeated.
+// close waits for the background work of the process. It is idempotent.
 func (p *feedProcess) close() {
 	if !p.closed {
 		p.closed = true
@@ -93,7 +92,7 @@ func (p *feedProcess) close() {
 	}
 }
 
-// pages is how many pages came from where, of what this process has read.
+// pages returns the number of pages that this process read, by their source.
 func (p *feedProcess) pages(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := p.reg.Gather()
@@ -111,7 +110,7 @@ func (p *feedProcess) pages(t *testing.T) map[string]int {
 	return from
 }
 
-// mortal is a feed whose process may die during a fan-out, or be deaf.
+// mortal is the feed adapter of a process that may die during a fan-out, or be deaf.
 type mortal struct {
 	app.FeedAdapter
 	p *feedProcess
@@ -127,12 +126,12 @@ func (m mortal) Followers(ctx context.Context, asks []cache.ListRange[int64]) (m
 	}
 	if until, ok := ctx.Deadline(); ok && m.p.slow.Load() {
 		m.p.rounds.Add(1)
-		_ = clock.Sleep(ctx, time.Until(until)*6/10) // more than half, which is a turn
+		_ = clock.Sleep(ctx, time.Until(until)*6/10) // more than half, so one batch per attempt
 	}
 	return m.FeedAdapter.Followers(ctx, asks)
 }
 
-// Rows are as old as the process allows.
+// Rows returns notes, which may be stale if the process is deaf.
 func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 	if !m.p.deaf {
 		return m.FeedAdapter.Rows(ctx, ids)
@@ -154,7 +153,7 @@ func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 	return rows, err
 }
 
-// anyShops are shops of which every one is there.
+// anyShops contains every shop.
 type anyShops struct{}
 
 func (anyShops) OwnerOf(context.Context, int64) (*int64, bool, error) { return nil, true, nil }
@@ -165,8 +164,7 @@ func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.J
 
 func (anyShops) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
-// slowPictures blocks transactions of publishers with a hold before their notes get
-// numbers.
+// slowPictures blocks transactions with a hold before their notes get numbers.
 type slowPictures struct{ storetest.AnyPictures }
 
 func (slowPictures) SetUsed(ctx context.Context, _ *ent.Tx, _ map[int64]mediapath.Usage) error {
@@ -185,18 +183,17 @@ func (slowPictures) SetUsed(ctx context.Context, _ *ent.Tx, _ map[int64]mediapat
 
 type holdKey struct{}
 
-// A hold is on one transaction.
+// hold blocks one transaction.
 type hold struct {
-	once              sync.Once // a transaction may be run again
+	once              sync.Once // a transaction may be retried
 	reached, released chan struct{}
 }
 
-// publish publishes a note.
 func (p *feedProcess) publish(ctx context.Context, author int64) (*note.Note, error) {
 	return p.Notes.Publish(ctx, author, note.Draft{ShopID: 1, Title: "A note", Content: "Good tea."})
 }
 
-// entry is a note's place in a feed.
+// entry is a note in a feed.
 type entry struct{ seq, id, author int64 }
 
 // read reads a page of a feed.
@@ -234,7 +231,7 @@ func due(ctx context.Context, db *ent.Client, user, below int64) ([]entry, error
 	return list, err
 }
 
-// keysOf are the keys in Redis that begin with one of some texts, sorted.
+// keysOf returns the Redis keys with one of some prefixes, sorted.
 func keysOf(ctx context.Context, on storetest.Process, prefixes ...string) (keys []string, err error) {
 	found := on.Redis.Scan(ctx, 0, storetest.Prefix+":*", 1000).Iterator()
 	for found.Next(ctx) {
@@ -243,5 +240,5 @@ func keysOf(ctx context.Context, on storetest.Process, prefixes ...string) (keys
 		}
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys), found.Err() // SCAN may return one twice
+	return slices.Compact(keys), found.Err() // SCAN may return a key twice
 }

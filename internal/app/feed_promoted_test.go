@@ -14,8 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A promoted standby lacks the last notes, and their numbers are assigned again. No
-// process but the database reports that.
+// A promoted standby lacks the last notes, and their numbers are assigned again.
 func TestFeedFollowsAPromotedDatabase(t *testing.T) {
 	t.Parallel()
 	for name, notified := range map[string]bool{"detected at the head": false, "notified": true} {
@@ -69,7 +68,7 @@ func TestFeedFollowsAPromotedDatabase(t *testing.T) {
 					shows("without the head")
 				}
 				publish(bob, 2)
-				shows("with numbers given out again")
+				shows("with reassigned numbers")
 				publish(bob, 3)
 				shows("beyond the old head")
 			})

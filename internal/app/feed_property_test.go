@@ -25,26 +25,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// feedTime is the duration of random seeds for each pair of stores, unless
-// TANDIAN_TEST_FEEDS sets the number of seeds.
-const feedTime = 3 * time.Second
+// Limits for each pair of stores, unless TANDIAN_TEST_FEEDS sets the number of seeds.
+const (
+	feedTime     = 3 * time.Second
+	feedSeeds    = 4   // minimum
+	maxFeedSeeds = 40  // maximum, until each kind of event has happened
+	feedSteps    = 120 // per seed
+)
 
-// feedSeeds is how many of them are tried at least: fewer may show nothing.
-const feedSeeds = 4
-
-// maxFeedSeeds is how many are tried at most until each kind of event has happened.
-const maxFeedSeeds = 40
-
-// feedSteps is how much happens in one seed.
-const feedSteps = 120
-
-// TestFeedPagesEqualThePlainQuery publishes, deletes, follows, unfollows and reads at
-// random in two processes. Meanwhile fan-outs wait, die and are repeated, authors become
-// celebrities, Redis loses keys, processes restart and transactions commit late. Each page
-// must equal the plain query at that moment.
+// Two processes publish, delete, follow, unfollow and read at random. Meanwhile fan-outs
+// wait, die and are repeated, authors become celebrities, Redis loses keys, processes
+// restart and transactions commit late. Each page must equal the plain query at that time.
 //
-// Every seed has its own users. TANDIAN_TEST_SEED=n runs that seed only;
-// TANDIAN_TEST_FEEDS=200 runs 200 seeds in each pair of stores.
+// TANDIAN_TEST_SEED=n runs one seed. TANDIAN_TEST_FEEDS=200 runs 200 seeds in each pair of
+// stores.
 func TestFeedPagesEqualThePlainQuery(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -74,16 +68,16 @@ func TestFeedPagesEqualThePlainQuery(t *testing.T) {
 			return
 		}
 		for _, what := range w.missing() {
-			t.Errorf("no %s: this run shows nothing", what)
+			t.Errorf("no %s, so the test checks too little", what)
 		}
 	})
 }
 
-// A feedWorld is a pair of stores, on which one seed runs after another.
+// feedWorld is a pair of stores, on which seeds run one after another. Each has its own users.
 type feedWorld struct {
-	on    [2]storetest.Process // of the two processes; the same one where stores are embedded
+	on    [2]storetest.Process // of the two processes; the same for embedded stores
 	wires [2]*storetest.FaultyRedis
-	did   map[string]int
+	did   map[string]int // events by kind
 }
 
 // missing returns the kinds of events that have not happened yet.
@@ -119,26 +113,26 @@ type feedStory struct {
 	seed    uint64
 	draw    *rand.Rand
 	deaf    bool // processes get no invalidations of local values
-	inbox   int  // entries; the larger ones hold more than a page and its spare ones
-	lively  bool // processes reread finished fan-outs; otherwise only at their start
+	inbox   int  // maximum entries; the larger size exceeds a page and its spare entries
+	lively  bool // processes reread finished fan-outs all the time, not only at their start
 	ps      [2]*feedProcess
 	stops   [2]func()
-	people  []int64 // the first ones are followed by most
+	people  []int64 // the first have the most followers
 	follows map[[2]int64]bool
-	notes   []entry // that are there
+	notes   []entry // existing ones
 	scrolls []*scroll
 	held    *heldNote
 	steps   []string
 }
 
-// A scroll is a reader's way through a feed.
+// scroll is a reader who pages through a feed.
 type scroll struct {
 	user   int64
 	size   int
 	after  page.Cursor
 	below  int64
 	shown  map[int64]bool // notes
-	always map[int64]bool // notes that were due from the beginning on, all the while
+	always map[int64]bool // notes that were due all the time
 }
 
 // heldNote is a note whose transaction has no number yet.
@@ -156,7 +150,7 @@ func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	s := &feedStory{feedWorld: w, t: t, seed: seed, draw: rand.New(rand.NewPCG(seed, 1)), follows: map[[2]int64]bool{}}
 	s.deaf, s.lively = s.draw.IntN(2) == 0, s.draw.IntN(4) == 0
 	s.inbox = []int{feedSmall.InboxSize, 14}[s.draw.IntN(2)]
-	err := s.tell(t.Context())
+	err := s.play(t.Context())
 	for i := range s.ps {
 		if s.ps[i] != nil {
 			s.stop(i)
@@ -168,8 +162,8 @@ func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	return err == nil
 }
 
-// tell runs the steps to the end.
-func (s *feedStory) tell(ctx context.Context) error {
+// play runs all steps.
+func (s *feedStory) play(ctx context.Context) error {
 	if err := s.clear(ctx); err != nil {
 		return err
 	}
@@ -187,8 +181,8 @@ func (s *feedStory) tell(ctx context.Context) error {
 	return s.end(ctx)
 }
 
-// clear removes what an earlier seed left in Redis and in the outbox. Its notes stay: the log
-// goes on.
+// clear removes the data of an earlier seed from Redis and from the outbox. The log of its
+// notes continues.
 func (s *feedStory) clear(ctx context.Context) error {
 	on := s.on[0]
 	if _, err := on.DB.OutboxJob.Delete().Exec(ctx); err != nil {
@@ -201,8 +195,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 	cfg, caches := feedSmall, cache.Options{}
 	cfg.InboxSize = s.inbox
 	if s.deaf {
-		// What it has in memory may be as old as the story, so it remembers all that long
-		// what was deleted.
+		// Its memory may be as old as the seed, so its log tail covers all deletions.
 		caches.LocalBytes, caches.SingleProcess = 4<<20, true
 		cfg.LogTailSize = 2 * feedSteps
 	}
@@ -238,8 +231,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 
 func (s *feedStory) stop(i int) { s.stops[i]() }
 
-// populate makes people who have written already. The nth one is followed about as often as
-// 1/n says.
+// populate creates users and notes. User n has about 1/n of the followers of the first.
 func (s *feedStory) populate(ctx context.Context) error {
 	rows := make([]*ent.UserCreate, 12+s.draw.IntN(9))
 	for i := range rows {
@@ -265,13 +257,13 @@ func (s *feedStory) populate(ctx context.Context) error {
 	return nil
 }
 
-// known returns a random user, the first ones most often.
+// known returns a random user, most often one of the first.
 func (s *feedStory) known() int64 {
 	n := float64(len(s.people))
 	return s.people[int(math.Pow(n+1, s.draw.Float64()))-1]
 }
 
-func (s *feedStory) anybody() int64 { return s.people[s.draw.IntN(len(s.people))] }
+func (s *feedStory) anyUser() int64 { return s.people[s.draw.IntN(len(s.people))] }
 
 // writer returns a process that publishes at once, without a held note.
 func (s *feedStory) writer() int {
@@ -305,7 +297,7 @@ func (s *feedStory) step(ctx context.Context) error {
 		{5, s.loseSome},
 		{4, s.leave},
 		{2, s.arrive},
-		{3, s.begin},
+		{3, s.restartOne},
 	}
 	all := 0
 	for _, one := range steps {
@@ -330,12 +322,12 @@ func (s *feedStory) log(format string, args ...any) {
 func (s *feedStory) publish(ctx context.Context) error {
 	author := s.known()
 	if s.chance(30) {
-		author = s.anybody()
+		author = s.anyUser()
 	}
 	return s.publishBy(ctx, author)
 }
 
-// publishMany may publish more than an outbox holds.
+// publishMany publishes up to more notes than fit in an outbox.
 func (s *feedStory) publishMany(ctx context.Context) error {
 	author := s.known()
 	for range 4 + s.draw.IntN(feedSmall.OutboxSize) {
@@ -357,7 +349,7 @@ func (s *feedStory) publishBy(ctx context.Context, author int64) error {
 	return nil
 }
 
-// delete deletes a note, a new one most often.
+// delete deletes a random note, most often a recent one.
 func (s *feedStory) delete(ctx context.Context) error {
 	if len(s.notes) == 0 {
 		return nil
@@ -380,8 +372,8 @@ func (s *feedStory) delete(ctx context.Context) error {
 	return look()
 }
 
-// seen may show a note to a reader, and returns how to check for it again: on the first
-// page, or by a reader who pages to it.
+// seen may show a note to a reader: on the first page, or on a later one. It returns a
+// function that reads that page again.
 func (s *feedStory) seen(ctx context.Context, n entry) (look func() error, err error) {
 	readers, in := s.followersOf(n.author), s.draw.IntN(2)
 	for _, sc := range s.scrolls {
@@ -408,7 +400,7 @@ func (s *feedStory) followersOf(author int64) (followers []int64) {
 	return followers
 }
 
-func (s *feedStory) follow(ctx context.Context) error { return s.followBy(ctx, s.anybody(), s.known()) }
+func (s *feedStory) follow(ctx context.Context) error { return s.followBy(ctx, s.anyUser(), s.known()) }
 
 func (s *feedStory) followBy(ctx context.Context, user, author int64) error {
 	by := s.draw.IntN(2)
@@ -454,9 +446,9 @@ func (s *feedStory) unfollowBy(ctx context.Context, user, author int64) error {
 	return nil
 }
 
-// cross adds the follower that makes an author a celebrity, and publishes, or removes it.
+// cross makes an author a celebrity, may undo that, and publishes a note by the author.
 func (s *feedStory) cross(ctx context.Context) error {
-	author := s.anybody()
+	author := s.anyUser()
 	followers := s.followersOf(author)
 	others := slices.DeleteFunc(slices.Clone(s.people), func(user int64) bool { return user == author || slices.Contains(followers, user) })
 	for n := len(followers); n < feedSmall.Threshold; n++ {
@@ -474,7 +466,7 @@ func (s *feedStory) cross(ctx context.Context) error {
 
 // first begins to read a feed.
 func (s *feedStory) first(ctx context.Context) error {
-	return s.firstOf(ctx, s.anybody(), s.draw.IntN(2))
+	return s.firstOf(ctx, s.anyUser(), s.draw.IntN(2))
 }
 
 func (s *feedStory) firstOf(ctx context.Context, user int64, by int) error {
@@ -490,7 +482,7 @@ func (s *feedStory) firstOf(ctx context.Context, user int64, by int) error {
 	return s.read(ctx, sc, by)
 }
 
-// goOn reads on in a feed.
+// goOn reads the next page of a feed.
 func (s *feedStory) goOn(ctx context.Context) error {
 	if len(s.scrolls) == 0 {
 		return nil
@@ -498,7 +490,7 @@ func (s *feedStory) goOn(ctx context.Context) error {
 	return s.read(ctx, s.scrolls[s.draw.IntN(len(s.scrolls))], s.draw.IntN(2))
 }
 
-// read reads a page and compares it with the truth.
+// read reads a page and compares it with the plain query.
 func (s *feedStory) read(ctx context.Context, sc *scroll, by int) error {
 	s.log("%d: %d reads %d below %d", by, sc.user, sc.size, sc.below)
 	want, err := due(ctx, s.on[0].DB, sc.user, sc.below)
@@ -530,22 +522,22 @@ func (s *feedStory) read(ctx context.Context, sc *scroll, by int) error {
 	return nil
 }
 
-// finish ends a scroll, which must have shown what was there all the while.
+// finish ends a scroll, which must have shown all notes that were always due.
 func (s *feedStory) finish(sc *scroll) error {
 	s.did["scrolls ended"]++
 	s.scrolls = slices.DeleteFunc(s.scrolls, func(other *scroll) bool { return other == sc })
 	for id := range sc.always {
 		if !sc.shown[id] {
-			return fmt.Errorf("user %d has read to the end and not seen note %d, which was there all the while", sc.user, id)
+			return fmt.Errorf("user %d has read to the end without note %d, which was always due", sc.user, id)
 		}
 	}
 	return nil
 }
 
-// fanOut does all jobs that wait.
+// fanOut runs all waiting jobs.
 func (s *feedStory) fanOut(ctx context.Context) error {
 	by := s.draw.IntN(2)
-	s.log("%d: does all jobs", by)
+	s.log("%d: runs all jobs", by)
 	_, err := s.ps[by].box.Replay(ctx, 0)
 	return err
 }
@@ -553,7 +545,7 @@ func (s *feedStory) fanOut(ctx context.Context) error {
 // repeat runs all finished fan-outs again.
 func (s *feedStory) repeat(ctx context.Context) error {
 	by := s.draw.IntN(2)
-	s.log("%d: does all fan-outs once more", by)
+	s.log("%d: runs all fan-outs again", by)
 	_, err := s.on[0].DB.OutboxJob.Delete().Where(outboxjob.TopicNEQ("feed"), outboxjob.DoneAtNotNil()).Exec(ctx)
 	if err != nil {
 		return err
@@ -567,7 +559,7 @@ func (s *feedStory) repeat(ctx context.Context) error {
 func (s *feedStory) kill(ctx context.Context) error {
 	by, batches := s.draw.IntN(2), int64(s.draw.IntN(4))
 	p, cut := s.ps[by], s.chance(40)
-	s.log("%d: does jobs and dies after %d batches, cut off: %v", by, batches, cut)
+	s.log("%d: runs jobs and dies after %d batches, cut off: %v", by, batches, cut)
 	ctx, die := context.WithCancel(ctx)
 	defer die()
 	p.died = die
@@ -588,7 +580,7 @@ func (s *feedStory) kill(ctx context.Context) error {
 	return err
 }
 
-// unlink removes keys from Redis that begin with one of some texts, each by a chance.
+// unlink removes a random part, 0 to 1, of the keys with some prefixes.
 func (s *feedStory) unlink(ctx context.Context, part float64, prefixes ...string) error {
 	keys, err := keysOf(ctx, s.on[0], prefixes...)
 	if err != nil {
@@ -613,14 +605,14 @@ func (s *feedStory) loseSome(ctx context.Context) error {
 	return s.unlink(ctx, part, what)
 }
 
-// leave ages an inbox until it expires.
+// leave removes an inbox, as if it expired.
 func (s *feedStory) leave(ctx context.Context) error {
-	user := s.anybody()
-	s.log("the inbox of %d ends", user)
+	user := s.anyUser()
+	s.log("the inbox of %d expires", user)
 	return s.unlink(ctx, 1, fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, user))
 }
 
-// arrive creates a user with an empty feed who follows the author of a note and reads
+// arrive creates a user, who reads an empty feed, follows the author of a note and reads
 // again.
 func (s *feedStory) arrive(ctx context.Context) error {
 	u, err := s.on[0].DB.User.Create().SetNickname("a user").Save(ctx)
@@ -628,7 +620,7 @@ func (s *feedStory) arrive(ctx context.Context) error {
 		return err
 	}
 	s.people = append(s.people, u.ID)
-	author := s.notes[s.draw.IntN(len(s.notes))].author // more likely of many
+	author := s.notes[s.draw.IntN(len(s.notes))].author // most likely a frequent one
 	if err := s.firstOf(ctx, u.ID, s.draw.IntN(2)); err != nil {
 		return err
 	}
@@ -638,21 +630,20 @@ func (s *feedStory) arrive(ctx context.Context) error {
 	return s.firstOf(ctx, u.ID, s.draw.IntN(2))
 }
 
-// begin has a process end and another one begin in its place.
-func (s *feedStory) begin(ctx context.Context) error {
-	s.beginAnew(ctx, s.writer())
+func (s *feedStory) restartOne(ctx context.Context) error {
+	s.restart(ctx, s.writer())
 	return nil
 }
 
-func (s *feedStory) beginAnew(ctx context.Context, by int) {
+func (s *feedStory) restart(ctx context.Context, by int) {
 	s.log("%d: restarts", by)
 	s.stop(by)
 	s.start(ctx, by)
 	s.did["processes restarted"]++
 }
 
-// publishLate begins to publish, and does not go on before it is released. SQLite has one
-// writer, who would hold up all the others.
+// publishLate begins to publish a note, which waits for release before it commits. It does
+// nothing on SQLite, whose single writer would block all others.
 func (s *feedStory) publishLate(ctx context.Context) error {
 	if s.held != nil || s.on[0].Dialect != "postgres" {
 		return nil
@@ -673,7 +664,7 @@ func (s *feedStory) publishLate(ctx context.Context) error {
 	}
 }
 
-// release lets the note go on that is held, if one is.
+// release commits the held note, if any.
 func (s *feedStory) release() error {
 	h := s.held
 	if h == nil {
@@ -691,7 +682,7 @@ func (s *feedStory) release() error {
 	return nil
 }
 
-// end reads all feeds to the end, in a process that relies on the fan-outs.
+// end reads all feeds to the end, in a new process after all fan-outs.
 func (s *feedStory) end(ctx context.Context) error {
 	if err := s.release(); err != nil {
 		return err
@@ -700,7 +691,7 @@ func (s *feedStory) end(ctx context.Context) error {
 		return err
 	}
 	by := s.draw.IntN(2)
-	s.beginAnew(ctx, by)
+	s.restart(ctx, by)
 	stars, err := s.on[0].DB.FeedStar.Query().IDs(ctx)
 	if err != nil {
 		return err

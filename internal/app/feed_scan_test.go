@@ -11,13 +11,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The scan finds inboxes that lack notes. It reports no inbox of owners that followed or
-// unfollowed since, or that follow celebrities.
+// The scan reports no inbox because of later follows and unfollows, or of celebrities.
 func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 2
-		m := opened(t, stack, 4)
+		m := openMarket(t, stack, 4)
 		s := stack.Start(t)
 		reader, ann, bob, star := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.customers[2].token), s.As(m.customers[3].token)
 		follows := func(who *apptest.Server, verb string, followee int) {
@@ -34,7 +33,7 @@ func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 			m.note(t, star, fmt.Sprint("star ", i))
 		}
 		titles(t, reader, 100)
-		inbox := fmt.Sprintf("td:feed:in:{%d}", numberIn(t, m.customers[0].id))
+		inbox := fmt.Sprintf("td:feed:in:{%d}", number(t, m.customers[0].id))
 		rdb := s.Components().State
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			return rdb.ZCard(t.Context(), inbox).Val() == 4 // and the mark
@@ -54,21 +53,21 @@ func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 		right := func(when string) {
 			t.Helper()
 			if o, lines := scan(true); o.Compared != 1 || o.Found != 0 {
-				t.Errorf("%s: %d inboxes were compared, %d found wrong: %s", when, o.Compared, o.Found, lines)
+				t.Errorf("%s: got %d compared inboxes, %d wrong, want 1 and 0: %s", when, o.Compared, o.Found, lines)
 			}
 		}
-		right("an inbox that is whole")
+		right("a complete inbox")
 		m.note(t, bob, "bob")
 		follows(reader, followUser, 2)
-		right("followed a user since")
+		right("a later follow")
 		follows(reader, unfollow, 2)
-		right("and unfollowed it")
+		right("a later unfollow")
 
-		lost := numberIn(t, notes[1])
-		if n := rdb.ZRem(t.Context(), inbox, fmt.Sprintf("%d/%d", numberIn(t, m.customers[1].id), lost)).Val(); n != 1 {
-			t.Fatalf("%d entries were taken out of the inbox", n)
+		lost := number(t, notes[1])
+		if n := rdb.ZRem(t.Context(), inbox, fmt.Sprintf("%d/%d", number(t, m.customers[1].id), lost)).Val(); n != 1 {
+			t.Fatalf("removed %d entries from the inbox, want 1", n)
 		}
-		want := fmt.Sprintf("note %d by user %d is missing", lost, numberIn(t, m.customers[1].id))
+		want := fmt.Sprintf("note %d by user %d is missing", lost, number(t, m.customers[1].id))
 		// The scan skips notes whose fan-out is not recorded as finished.
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			o, lines := scan(true)
@@ -78,8 +77,8 @@ func TestScanFindsInboxesThatLackNotes(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 		if got := titles(t, reader, 100); len(got) != 6 {
-			t.Errorf("the feed shows %v", got)
+			t.Errorf("got feed %v, want 6 notes", got)
 		}
-		right("an inbox that was filled again")
+		right("a repaired inbox")
 	})
 }

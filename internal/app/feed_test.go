@@ -13,9 +13,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-const aFeed = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { liveCursor pageInfo { hasNextPage endCursor } edges { cursor node { id title author { id } } } } } }`
+const feedQuery = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { liveCursor pageInfo { hasNextPage endCursor } edges { cursor node { id title author { id } } } } } }`
 
-// feedPage is the result of aFeed.
+// feedPage is the result of feedQuery.
 type feedPage struct {
 	Me struct {
 		Feed struct {
@@ -32,14 +32,14 @@ type feedPage struct {
 	}
 }
 
-// titles are the titles of a whole feed, read in pages.
+// titles returns the titles of a whole feed, read in pages.
 func titles(t *testing.T, as *apptest.Server, first int) []string {
 	t.Helper()
 	list := []string{}
 	var after *string
 	for {
 		var p feedPage
-		as.Must(t, aFeed, map[string]any{"first": first, "after": after}, &p)
+		as.Must(t, feedQuery, map[string]any{"first": first, "after": after}, &p)
 		for _, e := range p.Me.Feed.Edges {
 			list = append(list, e.Node.Title)
 		}
@@ -53,7 +53,7 @@ func titles(t *testing.T, as *apptest.Server, first int) []string {
 func TestFeedShowsNotesOfFollowedUsers(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		s := stack.Start(t)
 		reader, ann, bob := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.customers[2].token)
 		shows := func(want ...string) {
@@ -89,11 +89,11 @@ func TestFeedShowsNotesOfFollowedUsers(t *testing.T) {
 	})
 }
 
-// publishes publishes notes by a person and returns their numbers.
+// publishes publishes notes by a person and returns their ids.
 func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...string) (notes []int64) {
 	t.Helper()
 	for _, title := range titles {
-		made, err := s.Components().Notes.Publish(t.Context(), numberIn(t, by.id), note.Draft{ShopID: numberIn(t, m.shop), Title: title, Content: "Good."})
+		made, err := s.Components().Notes.Publish(t.Context(), number(t, by.id), note.Draft{ShopID: number(t, m.shop), Title: title, Content: "Good."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,11 +102,11 @@ func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...
 	return notes
 }
 
-// follows has a person follow others.
-func follows(t *testing.T, s *apptest.Server, follower person, followees ...person) {
+// mustFollow makes a person follow others.
+func mustFollow(t *testing.T, s *apptest.Server, follower person, followees ...person) {
 	t.Helper()
 	for _, f := range followees {
-		if err := s.Components().Follows.Follow(t.Context(), numberIn(t, follower.id), numberIn(t, f.id)); err != nil {
+		if err := s.Components().Follows.Follow(t.Context(), number(t, follower.id), number(t, f.id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func countOf(t *testing.T, s *apptest.Server, statement string, args ...any) (n 
 	return n
 }
 
-// fannedOut waits until all that was published is pushed.
+// fannedOut waits until all published notes are pushed.
 func fannedOut(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool {
@@ -129,29 +129,29 @@ func fannedOut(t *testing.T, s *apptest.Server) {
 	})
 }
 
-// inboxOf is the key of a person's inbox.
+// inboxOf returns the key of a person's inbox.
 func inboxOf(t *testing.T, p person) string {
 	t.Helper()
-	return fmt.Sprintf("td:feed:in:{%d}", numberIn(t, p.id))
+	return fmt.Sprintf("td:feed:in:{%d}", number(t, p.id))
 }
 
-// A place is a note's in a feed.
-type place struct {
+// feedEntry is a note in a feed.
+type feedEntry struct {
 	seq, note int64
 	title     string
 }
 
-// truth returns the expected feed below a number, from the database.
-func truth(t *testing.T, s *apptest.Server, reader person, below int64, most int) (list []place) {
+// expectedFeed returns at most limit entries of the feed below a number, from the database.
+func expectedFeed(t *testing.T, s *apptest.Server, reader person, below int64, limit int) (list []feedEntry) {
 	t.Helper()
 	rows, err := s.Components().DB.QueryContext(t.Context(), `SELECT n.seq, n.id, n.title FROM notes AS n JOIN follows AS f ON f.followee_id = n.author_id
-		WHERE f.follower_id = $1 AND n.deleted_at IS NULL AND n.seq < $2 ORDER BY n.seq DESC LIMIT $3`, numberIn(t, reader.id), below, most)
+		WHERE f.follower_id = $1 AND n.deleted_at IS NULL AND n.seq < $2 ORDER BY n.seq DESC LIMIT $3`, number(t, reader.id), below, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		var p place
+		var p feedEntry
 		if err := rows.Scan(&p.seq, &p.note, &p.title); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func truth(t *testing.T, s *apptest.Server, reader person, below int64, most int
 	return list
 }
 
-// numbered are titles.
+// numbered returns n titles.
 func numbered(name string, n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprint(name, " ", i))
@@ -171,9 +171,8 @@ func numbered(name string, n int) (list []string) {
 	return list
 }
 
-// A page of the feed costs one read of the log, one script and one read of notes, for any
-// number of followed users; celebrities cost one more. Children of the notes are read
-// together.
+// A page costs one read of the log, one script and one read of notes, for any number of
+// followed users. Celebrities cost one more round trip. Children are read in batches.
 func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 	t.Parallel()
 	const (
@@ -181,21 +180,21 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 		full = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { title isLiked likeCount commentCount author { nickname isFollowed } shop { name } } } } } }`
 	)
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		stack.Config.L1Bytes = 0 // what a process remembers would hide it
+		stack.Config.L1Bytes = 0 // otherwise local hits hide the cost
 		stack.Config.FeedPushThreshold = 4
-		m := opened(t, stack, 18)
+		m := openMarket(t, stack, 18)
 		one, twelve, starry := m.customers[0], m.customers[1], m.customers[2]
 		authors, stars := m.customers[3:15], m.customers[15:]
 		s := stack.Start(t)
-		follows(t, s, one, authors[0])
+		mustFollow(t, s, one, authors[0])
 		for _, author := range authors {
-			follows(t, s, twelve, author)
-			follows(t, s, starry, author)
+			mustFollow(t, s, twelve, author)
+			mustFollow(t, s, starry, author)
 		}
 		for _, star := range stars {
-			follows(t, s, starry, star)
+			mustFollow(t, s, starry, star)
 			for _, fan := range authors[:3] {
-				follows(t, s, fan, star)
+				mustFollow(t, s, fan, star)
 			}
 		}
 		for i, author := range m.customers[3:] {
@@ -203,7 +202,7 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 		}
 		m.publishes(t, s, authors[0], numbered("more", 25)...)
 		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != len(stars) {
-			t.Fatalf("%d celebrities, want %d", n, len(stars))
+			t.Fatalf("got %d celebrities, want %d", n, len(stars))
 		}
 		fannedOut(t, s)
 		if err := s.Stop(); err != nil {
@@ -214,8 +213,8 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 		type cost struct{ statements, trips float64 }
 		costOf := func(who person, query string, variables map[string]any) cost {
 			least := cost{math.Inf(1), math.Inf(1)}
-			for range 5 { // the least: something is always done in the background
-				statements, trips := asked(t, s, func() { s.As(who.token).Must(t, query, variables, nil) })
+			for range 5 { // background work adds to the cost
+				statements, trips := storeCalls(t, s, func() { s.As(who.token).Must(t, query, variables, nil) })
 				least = cost{min(least.statements, statements), min(least.trips, trips)}
 			}
 			return least
@@ -225,21 +224,21 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 			who  person
 			want cost // without session and user
 		}{
-			{"who follows one author", one, cost{1, 2}},
-			{"who follows twelve", twelve, cost{1, 2}},
-			{"twelve users and three celebrities", starry, cost{1, 3}},
+			{"one author", one, cost{1, 2}},
+			{"twelve authors", twelve, cost{1, 2}},
+			{"twelve authors and three celebrities", starry, cost{1, 3}},
 		} {
 			var first feedPage
-			s.As(tt.who.token).Must(t, aFeed, map[string]any{"first": 10}, &first) // and what is read once is read
+			s.As(tt.who.token).Must(t, feedQuery, map[string]any{"first": 10}, &first) // also warms the server
 			session := costOf(tt.who, `{ me { id } }`, nil)
 			var fulls []cost
 			for _, after := range []*string{nil, first.Me.Feed.PageInfo.EndCursor} {
 				for _, n := range []int{2, 10} {
 					page := map[string]any{"first": n, "after": after}
 					var shown feedPage
-					s.As(tt.who.token).Must(t, aFeed, page, &shown)
+					s.As(tt.who.token).Must(t, feedQuery, page, &shown)
 					if got := len(shown.Me.Feed.Edges); got != n {
-						t.Fatalf("%s: a page of %d has %d notes", tt.name, n, got)
+						t.Fatalf("%s: got %[3]d notes, want %[2]d", tt.name, n, got)
 					}
 					got := costOf(tt.who, bare, page)
 					got = cost{got.statements - session.statements, got.trips - session.trips}
@@ -252,10 +251,10 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 			more := cost{tt.want.statements + session.statements, tt.want.trips + session.trips + 5} // for shops, authors, counts, likes, follows
 			for _, c := range fulls {
 				if c != fulls[0] || c.statements > more.statements || c.trips > more.trips {
-					t.Errorf("%s: pages with all that belongs to notes cost %v, want the same, and %v at most", tt.name, fulls, more)
+					t.Errorf("%s: pages with children of notes cost %v, want equal costs, at most %v", tt.name, fulls, more)
 				}
 			}
-			t.Logf("%s: %v of statements and round trips, %v of the session, %v with all that belongs to notes", tt.name, tt.want, session, fulls[0])
+			t.Logf("%s: %v statements and round trips, %v for the session, %v with children of notes", tt.name, tt.want, session, fulls[0])
 		}
 	})
 }
@@ -263,17 +262,17 @@ func TestFeedPageHasFixedRoundTripCount(t *testing.T) {
 func TestFeedIsPrivate(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		s := stack.Start(t)
 		ann, bob, author := m.customers[0], m.customers[1], m.customers[2]
-		follows(t, s, ann, author)
-		follows(t, s, bob, author)
+		mustFollow(t, s, ann, author)
+		mustFollow(t, s, bob, author)
 		m.publishes(t, s, author, "one", "two", "three")
 		for _, tt := range []struct {
 			name, query, want string
 			who               *apptest.Server
 		}{
-			{"her own", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":{"edges":[{"node":{"title":"three"}},{"node":{"title":"two"}},{"node":{"title":"one"}}]}}}`, s.As(ann.token)},
+			{"own", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":{"edges":[{"node":{"title":"three"}},{"node":{"title":"two"}},{"node":{"title":"one"}}]}}}`, s.As(ann.token)},
 			{"another user's", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":null}}`, s.As(bob.token)},
 			{"an administrator", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s.As(m.admin.token)},
 			{"anonymous", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s},
@@ -286,7 +285,7 @@ func TestFeedIsPrivate(t *testing.T) {
 			t.Errorf("without a session: %s", got)
 		}
 		var mine feedPage
-		s.As(ann.token).Must(t, aFeed, map[string]any{"first": 1}, &mine)
+		s.As(ann.token).Must(t, feedQuery, map[string]any{"first": 1}, &mine)
 		var others struct {
 			HotNotes struct{ PageInfo struct{ EndCursor string } }
 			User     struct {
@@ -300,47 +299,46 @@ func TestFeedIsPrivate(t *testing.T) {
 			after any
 			want  string
 		}{
-			{"no note", 0, nil, "BAD_USER_INPUT"},
+			{"zero", 0, nil, "BAD_USER_INPUT"},
 			{"one", 1, nil, ""},
-			{"as many as there may be", 100, nil, ""},
+			{"the maximum", 100, nil, ""},
 			{"too many", 101, nil, "BAD_USER_INPUT"},
-			{"less than nothing", -1, nil, "BAD_USER_INPUT"},
-			{"a cursor that is none", 1, "x", "BAD_USER_INPUT"},
+			{"negative", -1, nil, "BAD_USER_INPUT"},
+			{"an invalid cursor", 1, "x", "BAD_USER_INPUT"},
 			{"the live cursor", 1, mine.Me.Feed.LiveCursor, "BAD_USER_INPUT"},
 			{"a cursor of hot notes", 1, others.HotNotes.PageInfo.EndCursor, "BAD_USER_INPUT"},
 			{"a cursor of an author's notes", 1, others.User.Notes.PageInfo.EndCursor, "BAD_USER_INPUT"},
 			{"a cursor of the feed", 1, mine.Me.Feed.Edges[0].Cursor, ""},
 		} {
-			if got := code(t, s.As(ann.token).Do(t, aFeed, map[string]any{"first": tt.first, "after": tt.after}, nil)); got != tt.want {
+			if got := code(t, s.As(ann.token).Do(t, feedQuery, map[string]any{"first": tt.first, "after": tt.after}, nil)); got != tt.want {
 				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 			}
 		}
 		// All feeds share positions: from Ann's position, Bob gets older notes of Bob's feed.
 		var page feedPage
-		s.As(bob.token).Must(t, aFeed, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &page)
+		s.As(bob.token).Must(t, feedQuery, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &page)
 		if len(page.Me.Feed.Edges) != 1 || page.Me.Feed.Edges[0].Node.Title != "two" {
-			t.Errorf("Bob gets %+v after Ann's cursor", page.Me.Feed.Edges)
+			t.Errorf("after Ann's cursor, Bob gets %+v", page.Me.Feed.Edges)
 		}
 	})
 }
 
-// The live cursor is the head of the log. It moves with every published or deleted note,
-// also of users that the reader does not follow.
+// The live cursor moves with every published or deleted note, also of unfollowed users.
 func TestLiveCursorFollowsTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		s := stack.Start(t)
 		other := s
 		if stack.Name == "real" {
 			other = stack.Start(t)
 		}
 		ann, author, unfollowed := m.customers[0], m.customers[1], m.customers[2]
-		follows(t, s, ann, author)
+		mustFollow(t, s, ann, author)
 		head := func() string {
 			t.Helper()
 			var p feedPage
-			s.As(ann.token).Must(t, aFeed, map[string]any{"first": 1}, &p)
+			s.As(ann.token).Must(t, feedQuery, map[string]any{"first": 1}, &p)
 			return p.Me.Feed.LiveCursor
 		}
 		seen := map[string]string{head(): "the beginning"}
@@ -352,7 +350,7 @@ func TestLiveCursorFollowsTheLog(t *testing.T) {
 		}{
 			{"nothing", func() {}, false},
 			{"a followed author publishes", func() { theirs = m.publishes(t, other, author, "one") }, true},
-			{"a follow", func() { follows(t, other, ann, unfollowed) }, false},
+			{"a follow", func() { mustFollow(t, other, ann, unfollowed) }, false},
 			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": unfollowed.id}, nil) }, false},
 			{"an unfollowed user publishes", func() { m.publishes(t, other, unfollowed, "two") }, true},
 			{"a note is deleted", func() {
@@ -365,33 +363,33 @@ func TestLiveCursorFollowsTheLog(t *testing.T) {
 			step.do()
 			after := head()
 			if again := head(); again != after {
-				t.Errorf("%s: the cursor is %q and then %q", step.name, after, again)
+				t.Errorf("%s: got cursor %q, then %q", step.name, after, again)
 			}
 			if step.moves == (after == before) {
-				t.Errorf("%s: the cursor was %q and is %q", step.name, before, after)
+				t.Errorf("%s: got cursor %q, then %q, want a move: %v", step.name, before, after, step.moves)
 			}
 			if when, twice := seen[after]; step.moves && twice {
-				t.Errorf("%s: the cursor is that of %s", step.name, when)
+				t.Errorf("%s: got the cursor of %q again", step.name, when)
 			}
 			seen[after] = step.name
 		}
 	})
 }
 
-// Each page equals the database below the last note of the previous page, whatever Redis
-// loses and others write meanwhile.
+// Each page equals the database below the last note of the previous page, also after losses
+// of Redis and concurrent writes.
 func TestPagingSurvivesALostInbox(t *testing.T) {
 	t.Parallel()
 	const inPage = 7
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 6)
+		m := openMarket(t, stack, 6)
 		s := stack.Start(t)
 		other := s
 		if stack.Name == "real" {
 			other = stack.Start(t)
 		}
 		reader, authors := m.customers[0], m.customers[1:]
-		follows(t, s, reader, authors...)
+		mustFollow(t, s, reader, authors...)
 		for i := range 60 {
 			m.publishes(t, other, authors[(i*i+i/7)%len(authors)], fmt.Sprint("note ", i))
 		}
@@ -405,13 +403,13 @@ func TestPagingSurvivesALostInbox(t *testing.T) {
 		losses := []struct {
 			name string
 			lose func()
-			real bool // the embedded Redis cannot
+			real bool // needs a real Redis
 		}{
 			{"nothing", func() {}, false},
 			{"the inbox", func() { redis(s.Components().Cache.Unlink(t.Context(), key).Err()) }, false},
-			{"which follow was the newest", func() { redis(s.Components().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
+			{"the newest follow", func() { redis(s.Components().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
 			{"follows of the reader", func() {
-				redis(s.Components().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
+				redis(s.Components().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", number(t, reader.id))).Err())
 			}, false},
 			{"everything", func() { redis(testkit.AdminClient(t, s.Components().Cache).FlushAll(t.Context()).Err()) }, true},
 		}
@@ -423,22 +421,22 @@ func TestPagingSurvivesALostInbox(t *testing.T) {
 			var after *string
 			for more := true; more; pages++ {
 				var p feedPage
-				s.As(reader.token).Must(t, aFeed, map[string]any{"first": inPage, "after": after}, &p)
+				s.As(reader.token).Must(t, feedQuery, map[string]any{"first": inPage, "after": after}, &p)
 				got := []string{}
 				for _, e := range p.Me.Feed.Edges {
 					got = append(got, e.Node.Title)
 					if shown[e.Node.Title] {
-						t.Errorf("%s is lost: %q is shown twice", loss.name, e.Node.Title)
+						t.Errorf("loss of %s: %q is shown twice", loss.name, e.Node.Title)
 					}
 					shown[e.Node.Title] = true
 				}
-				next := truth(t, s, reader, below, inPage+1)
+				next := expectedFeed(t, s, reader, below, inPage+1)
 				want, wantMore := []string{}, len(next) > inPage
 				for _, at := range next[:min(len(next), inPage)] {
 					want = append(want, at.title)
 				}
 				if diff := cmp.Diff(want, got); diff != "" || wantMore != p.Me.Feed.PageInfo.HasNextPage {
-					t.Fatalf("%s is lost: page %d, and more: %v (-want +got):\n%s", loss.name, pages, p.Me.Feed.PageInfo.HasNextPage, diff)
+					t.Fatalf("loss of %s: page %d, more: %v (-want +got):\n%s", loss.name, pages, p.Me.Feed.PageInfo.HasNextPage, diff)
 				}
 				more, after = wantMore, p.Me.Feed.PageInfo.EndCursor
 				if !more {
@@ -455,31 +453,31 @@ func TestPagingSurvivesALostInbox(t *testing.T) {
 				}
 			}
 			if pages < 4 {
-				t.Errorf("%s: there were %d pages", loss.name, pages)
+				t.Errorf("%s: got %d pages, want at least 4", loss.name, pages)
 			}
 		}
 	})
 }
 
-// From the third follower on, an author is a celebrity whose notes are not pushed. With
-// two followers left, they are pushed again. Readers see no difference.
+// An author with three followers is a celebrity, whose notes are not pushed. Readers see no
+// difference.
 func TestAuthorBecomesAndStopsBeingACelebrity(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 3
-		m := opened(t, stack, 5)
+		m := openMarket(t, stack, 5)
 		s := stack.Start(t)
-		s.Recovered(t) // the inboxes that are made before it end
+		s.Recovered(t) // the recovery would remove inboxes
 		author, fans := m.customers[0], m.customers[1:4]
-		follows(t, s, fans[0], author)
-		follows(t, s, fans[1], author)
+		mustFollow(t, s, fans[0], author)
+		mustFollow(t, s, fans[1], author)
 		var published []string
 		followers := fans[:2]
 		publish := func(stage string, pushed int) {
 			t.Helper()
-			inboxes := map[string]int64{} // entries, and the mark
+			inboxes := map[string]int64{} // members: the entries and the mark
 			for _, fan := range followers {
-				titles(t, s.As(fan.token), 100) // the inbox is there
+				titles(t, s.As(fan.token), 100) // creates the inbox
 				inboxes[fan.id] = s.Components().Cache.ZCard(t.Context(), inboxOf(t, fan)).Val()
 			}
 			was := s.Counter(t, "tandian_feed_pushed_total")
@@ -489,7 +487,7 @@ func TestAuthorBecomesAndStopsBeingACelebrity(t *testing.T) {
 			for i, fan := range followers {
 				now, err := s.Components().Cache.ZCard(t.Context(), inboxOf(t, fan)).Result()
 				if want := inboxes[fan.id] + int64(pushed); err != nil || now != want {
-					t.Errorf("%s: the inbox of fan %d has %d members, %v, want %d", stage, i, now, err, want)
+					t.Errorf("%s: got %[3]d members in the inbox of fan %[2]d, %[4]v, want %[5]d", stage, i, now, err, want)
 				}
 				for _, first := range []int{1, 100} {
 					if diff := cmp.Diff(published, titles(t, s.As(fan.token), first)); diff != "" {
@@ -498,21 +496,21 @@ func TestAuthorBecomesAndStopsBeingACelebrity(t *testing.T) {
 				}
 			}
 			if got := s.Counter(t, "tandian_feed_pushed_total") - was; got != float64(pushed*len(followers)) {
-				t.Errorf("%s: %v pushes, want %d", stage, got, pushed*len(followers))
+				t.Errorf("%s: got %v pushes, want %d", stage, got, pushed*len(followers))
 			}
 		}
 		publish("two follow", 2)
-		follows(t, s, fans[2], author)
+		mustFollow(t, s, fans[2], author)
 		followers = fans
 		publish("three follow", 0)
 		s.As(fans[2].token).Must(t, unfollow, map[string]any{"id": author.id}, nil)
 		followers = fans[:2]
 		publish("two follow again", 2)
-		follows(t, s, fans[2], author)
+		mustFollow(t, s, fans[2], author)
 		followers = fans
 		publish("three follow again", 0)
 		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != 1 {
-			t.Errorf("%d celebrities, want 1", n)
+			t.Errorf("got %d celebrities, want 1", n)
 		}
 	})
 }
@@ -520,7 +518,7 @@ func TestAuthorBecomesAndStopsBeingACelebrity(t *testing.T) {
 func TestQueueStatsShowPendingFanOuts(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		stack.Config.Run = []string{"api"}
 		s := stack.Start(t)
 		s.Recovered(t)
@@ -541,12 +539,12 @@ func TestQueueStatsShowPendingFanOuts(t *testing.T) {
 			return n
 		}
 		if n := lag(); n != 0 {
-			t.Errorf("in the beginning %d wait", n)
+			t.Errorf("got a lag of %d at the beginning, want 0", n)
 		}
-		follows(t, s, m.customers[1], m.customers[0])
+		mustFollow(t, s, m.customers[1], m.customers[0])
 		m.publishes(t, s, m.customers[0], "one", "two", "three")
 		if n := lag(); n != 3 {
-			t.Errorf("%d wait, want 3", n)
+			t.Errorf("got a lag of %d, want 3", n)
 		}
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)

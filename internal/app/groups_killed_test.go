@@ -19,10 +19,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A writer is a user who writes to a server that is killed. It records the answers.
+// writer is a client of a server that is killed. It records the answered writes.
 type writer struct {
 	person
-	likes, follows   *bool // nil: unknown, because the last write had no answer
+	likes, follows   *bool // nil if the last write had no answer
 	comments, notes  int   // answered
 	mayHave          int   // comments and notes without an answer
 	checkedIn        bool
@@ -54,7 +54,7 @@ func (w *writer) ask(ctx context.Context, url, query string, variables map[strin
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&got); err != nil {
 		w.unknown.Add(1)
-		return false, nil // it was killed while it answered
+		return false, nil // the server was killed during the answer
 	}
 	for _, one := range got.Data {
 		if len(one.UserErrors) > 0 {
@@ -106,14 +106,14 @@ func (w *writer) write(ctx context.Context, url string, rnd *rand.Rand, note, au
 	return err
 }
 
-// Many users write at once to a server that is killed by SIGKILL, three times. All answered
-// writes are stored, counters agree with the rows, and another server shows both.
+// A server is killed three times while many users write. All answered writes are stored, the
+// counters are right, and another server shows both.
 func TestKilledServerLosesNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
 	const users, kills, answersBetween = 40, 3, 400
 	stack := apptest.Real(t)
 	seed := testkit.Seed(t)
-	m := opened(t, stack, users)
+	m := openMarket(t, stack, users)
 	s := stack.Start(t)
 	author := m.owner
 	var published struct {
@@ -155,21 +155,21 @@ func TestKilledServerLosesNoAcknowledgedWrite(t *testing.T) {
 		}
 	}
 	if unknown.Load() == 0 {
-		t.Error("no write was under way at a kill: the test tests nothing")
+		t.Error("no write was in flight at a kill, so the test checks nothing")
 	}
 	t.Logf("%d answers, %d writes without one", answers.Load(), unknown.Load())
-	wantStored(t, s, writers, numberIn(t, note), numberIn(t, author.id))
+	wantStored(t, s, writers, number(t, note), number(t, author.id))
 	testkit.Eventually(t, 30*time.Second, func() bool {
 		return countOf(t, s, "SELECT count(*) FROM outbox_jobs WHERE done_at IS NULL") == 0
 	})
 	wantShown(t, s, writers, note, author.id)
 }
 
-// wantStored compares what was answered with the rows, and the rows with the counters.
+// wantStored compares the answered writes with the rows, and the rows with the counters.
 func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author int64) {
 	t.Helper()
 	for _, w := range writers {
-		id := numberIn(t, w.id)
+		id := number(t, w.id)
 		for what, state := range map[string]struct {
 			want  *bool
 			query string
@@ -178,13 +178,13 @@ func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author
 			"follow": {w.follows, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d AND follower_id = %d", author, id)},
 		} {
 			if got := countOf(t, s, state.query) == 1; state.want != nil && got != *state.want {
-				t.Errorf("user %d: the %s is stored: %t, want %t as answered", id, what, got, *state.want)
+				t.Errorf("user %d: stored %s: got %t, want %t", id, what, got, *state.want)
 			}
 		}
 		comments := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM comments WHERE author_id = %d", id))
 		notes := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM notes WHERE author_id = %d", id))
 		if comments < w.comments || notes < w.notes || comments+notes > w.comments+w.notes+w.mayHave {
-			t.Errorf("user %d: %d comments and %d notes are stored, %d and %d were answered, %d not", id, comments, notes, w.comments, w.notes, w.mayHave)
+			t.Errorf("user %d: got %d comments and %d notes; %d and %d were answered, %d not", id, comments, notes, w.comments, w.notes, w.mayHave)
 		}
 		if n := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM check_ins WHERE user_id = %d", id)); w.checkedIn && n != 1 {
 			t.Errorf("user %d: a check-in is lost", id)
@@ -199,7 +199,7 @@ func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author
 		"points": "SELECT count(*) FROM users AS u WHERE points <> (SELECT coalesce(sum(points), 0) FROM check_ins WHERE user_id = u.id)",
 	} {
 		if n := countOf(t, s, query); n != 0 {
-			t.Errorf("%d rows have wrong %s", n, what)
+			t.Errorf("got %d rows with wrong %s", n, what)
 		}
 	}
 }
@@ -207,9 +207,9 @@ func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author
 // wantShown compares the answers of a server to every user with the rows.
 func wantShown(t *testing.T, s *apptest.Server, writers []*writer, note, author string) {
 	t.Helper()
-	likes := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM likes WHERE kind = 'NOTE' AND target_id = %d", numberIn(t, note)))
-	comments := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM comments WHERE note_id = %d", numberIn(t, note)))
-	followers := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d", numberIn(t, author)))
+	likes := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM likes WHERE kind = 'NOTE' AND target_id = %d", number(t, note)))
+	comments := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM comments WHERE note_id = %d", number(t, note)))
+	followers := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d", number(t, author)))
 	for _, w := range writers {
 		var got struct {
 			Note struct {
@@ -223,8 +223,8 @@ func wantShown(t *testing.T, s *apptest.Server, writers []*writer, note, author 
 		}
 		s.As(w.token).Must(t, `query($id: ID!) { note(id: $id) { likeCount commentCount isLiked author { followerCount isFollowed } } }`, map[string]any{"id": note}, &got)
 		n := got.Note
-		liked := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM likes WHERE kind = 'NOTE' AND target_id = %d AND user_id = %d", numberIn(t, note), numberIn(t, w.id))) == 1
-		follows := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d AND follower_id = %d", numberIn(t, author), numberIn(t, w.id))) == 1
+		liked := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM likes WHERE kind = 'NOTE' AND target_id = %d AND user_id = %d", number(t, note), number(t, w.id))) == 1
+		follows := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM follows WHERE followee_id = %d AND follower_id = %d", number(t, author), number(t, w.id))) == 1
 		if n.LikeCount != likes || n.CommentCount != comments || n.Author.FollowerCount != followers || n.IsLiked != liked || n.Author.IsFollowed != follows {
 			t.Errorf("user %s sees %+v; the rows have %d likes, %d comments, %d followers, like %t, follow %t", w.id, n, likes, comments, followers, liked, follows)
 		}

@@ -46,9 +46,9 @@ func upsert(t *testing.T, s *apptest.Server, list []draft) {
 	}
 }
 
-// quiet waits until idle servers send no more statements. Then their caches are warm,
-// guards are built, and lost keys of a Redis are recovered.
-func quiet(t *testing.T, servers ...*apptest.Server) {
+// awaitIdle waits until idle servers send no more statements. Then their caches are warm, the
+// existence filters are built, and a loss of Redis is repaired.
+func awaitIdle(t *testing.T, servers ...*apptest.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	testkit.Eventually(t, 20*time.Second, func() bool {
@@ -59,7 +59,7 @@ func quiet(t *testing.T, servers ...*apptest.Server) {
 		if n != last {
 			last, since = n, time.Now()
 		}
-		return time.Since(since) > 1300*time.Millisecond // guards are maintained each second
+		return time.Since(since) > 1300*time.Millisecond // filters are maintained each second
 	})
 }
 
@@ -83,9 +83,8 @@ func shopInput(changes map[string]any) map[string]any {
 	return input
 }
 
-// waitForLogReader waits until exactly one of the servers reads the database log.
-// A server registers the metric after it has checked in the background that it can
-// read the log, so a missing metric counts as 0.
+// waitForLogReader waits until exactly one of the servers reads the database log. A server
+// registers the metric only after a check in the background, so a missing metric counts as 0.
 func waitForLogReader(t *testing.T, within time.Duration, servers ...*apptest.Server) {
 	t.Helper()
 	testkit.Eventually(t, within, func() bool {

@@ -21,7 +21,7 @@ type plain struct {
 	text   string
 }
 
-// plainAnswer sends a request and returns its answer without following redirects.
+// plainAnswer returns the response to a request. It follows no redirects.
 func plainAnswer(t *testing.T, method, url string, header http.Header) plain {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -43,7 +43,6 @@ func plainAnswer(t *testing.T, method, url string, header http.Header) plain {
 	return plain{res.StatusCode, res.Header, string(text)}
 }
 
-// Finding 18: metrics, probes, beacons and redirects had neither header.
 func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := apptest.Embedded(t).Start(t)
@@ -51,7 +50,7 @@ func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 	for _, tt := range []struct {
 		method, path string
 		status       int
-		policy       string // that it begins with
+		policy       string // prefix
 	}{
 		{"GET", "/metrics", 200, nothing},
 		{"GET", "/healthz", 200, nothing},
@@ -116,7 +115,7 @@ func TestMetricsHaveASeparateAddress(t *testing.T) {
 			t.Errorf("%s: %d %.80q", tt.url, res.status, res.text)
 		}
 	}
-	// One address has twenty connections, and a scrape finds one again.
+	// One address may open twenty connections.
 	for range 30 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.MetricsAddr())
 		if errors.Is(err, syscall.ECONNRESET) {
@@ -135,12 +134,12 @@ func TestMetricsHaveASeparateAddress(t *testing.T) {
 		}
 	}
 	if answered > 20 || answered < 10 {
-		t.Errorf("%d connections of one address are answered", answered)
+		t.Errorf("got answers on %d connections of one address, want 10 to 20", answered)
 	}
 	if !strings.Contains(s.Out.String(), own+"/metrics") {
 		t.Errorf("the terminal shows another address:\n%s", s.Out)
 	}
-	// A second server cannot take the address and returns an error.
+	// A second server fails to listen on the address.
 	other := apptest.Embedded(t)
 	_, stderr, code := other.Command(t, "--metrics-addr", s.MetricsAddr(), "serve")
 	if code == 0 || !strings.Contains(stderr, "for metrics") {
@@ -148,7 +147,6 @@ func TestMetricsHaveASeparateAddress(t *testing.T) {
 	}
 }
 
-// Finding 20: the playground answered 200 though the schema is hidden.
 func TestPlaygroundIsOffWithoutIntrospection(t *testing.T) {
 	t.Parallel()
 	for introspection, status := range map[bool]int{true: 200, false: 404} {
@@ -159,12 +157,11 @@ func TestPlaygroundIsOffWithoutIntrospection(t *testing.T) {
 			t.Errorf("with introspection %v: status %d, want %d", introspection, res.status, status)
 		}
 		if shown := strings.Contains(s.Out.String(), "/playground"); shown != introspection {
-			t.Errorf("with introspection %v the terminal names it: %v", introspection, shown)
+			t.Errorf("with introspection %v: playground on the terminal: %v", introspection, shown)
 		}
 	}
 }
 
-// Finding 20: no warning when the proxy in front is not a trusted one.
 func TestForwardedAddressesOfUntrustedPeersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -174,7 +171,7 @@ func TestForwardedAddressesOfUntrustedPeersAreReported(t *testing.T) {
 		count   float64
 	}{
 		{"an untrusted peer", nil, http.Header{"X-Forwarded-For": {"192.0.2.1"}}, 3},
-		{"an untrusted peer by the standard", nil, http.Header{"Forwarded": {"for=192.0.2.1"}}, 3},
+		{"an untrusted peer, standard header", nil, http.Header{"Forwarded": {"for=192.0.2.1"}}, 3},
 		{"a trusted proxy", []string{"127.0.0.1"}, http.Header{"X-Forwarded-For": {"192.0.2.1"}}, 0},
 		{"no header", nil, http.Header{}, 0},
 	} {
@@ -185,11 +182,11 @@ func TestForwardedAddressesOfUntrustedPeersAreReported(t *testing.T) {
 			plainAnswer(t, "GET", s.URL+"/healthz", tt.header.Clone())
 		}
 		if got := s.Counter(t, "tandian_http_forwarded_ignored_total"); got != tt.count {
-			t.Errorf("%s: %v requests are counted, want %v", tt.name, got, tt.count)
+			t.Errorf("%s: got %v counted requests, want %v", tt.name, got, tt.count)
 		}
 		want := min(int(tt.count), 1)
 		if n := strings.Count(s.Log.String(), "forwarding header from an untrusted peer"); n != want {
-			t.Errorf("%s: %d warnings, want %d", tt.name, n, want)
+			t.Errorf("%s: got %d warnings, want %d", tt.name, n, want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func nameOn(t *testing.T, s *apptest.Server, id int64) string {
 	return one.Name
 }
 
-// until measures how long it takes for cond to hold.
+// until waits until cond is true and returns the time that it took.
 func until(t *testing.T, cond func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -68,18 +68,17 @@ func heat(t *testing.T, s *apptest.Server, id int64) {
 }
 
 const (
-	healthy = 50 * time.Millisecond // within which an update elsewhere is seen, promised
-	roomy   = 10                    // what a test allows of what is promised
+	healthy = 50 * time.Millisecond // documented delay of a change on another server
+	roomy   = 10                    // factor that tests allow
 )
 
-// What was changed on one server is seen by the memories of another: rows, lists,
-// roles, the end of sessions.
+// Changed rows, lists, roles and sessions reach the local caches of another server.
 func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
 	importCSV(t, stack, 1)
 	a, b := stack.Start(t), stack.Start(t)
-	quiet(t, a)
+	awaitIdle(t, a)
 	id := onlyShop(t, a)
 	heat(t, b, id)
 	const rounds = 50
@@ -90,9 +89,9 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 			took = append(took, round(i))
 		}
 		slices.Sort(took)
-		t.Logf("%s: seen on another server after %v (median), %v (worst)", what, took[rounds/2], took[rounds-1])
+		t.Logf("%s: visible on another server after %v (median), %v (maximum)", what, took[rounds/2], took[rounds-1])
 		if worst := took[rounds-1]; worst > roomy*healthy {
-			t.Errorf("%s: seen after %v", what, worst)
+			t.Errorf("%s: visible after %v, want at most %v", what, worst, roomy*healthy)
 		}
 	}
 	measure("a shop", func(i int) time.Duration {
@@ -132,23 +131,23 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 	}
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	if who := me(t, ann); who != "" {
-		t.Error("after the log-out the session is still good where it was ended")
+		t.Error("the session is still valid on the server of the logout")
 	}
 	took := until(t, func() bool { return me(t, onB) == "" })
 	if took > roomy*healthy {
-		t.Errorf("a log-out is seen after %v", took)
+		t.Errorf("a logout is visible after %v", took)
 	}
-	t.Logf("a log-out: seen on another server after %v", took)
+	t.Logf("a logout: visible on another server after %v", took)
 }
 
 // detour is an address of a Redis. It can be redirected, like a name that Sentinel moves,
 // or frozen.
 type detour struct {
 	net.Listener
-	frozen atomic.Bool // what is sent gets lost, and no connection ends
+	frozen atomic.Bool // drops all bytes but keeps connections open
 
 	mu    sync.Mutex
-	to    string // path of a socket
+	to    string // path of a Unix socket
 	conns []net.Conn
 }
 
@@ -194,7 +193,7 @@ func (d *detour) carry(near net.Conn) {
 	_, _ = io.Copy(thaw{near, d}, far)
 }
 
-// thaw writes what is not lost on a frozen detour.
+// thaw is a connection that drops writes while its detour is frozen.
 type thaw struct {
 	net.Conn
 	on *detour
@@ -207,7 +206,7 @@ func (w thaw) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// turn leads to another Redis from now on, and cuts what led to the old one.
+// turn redirects to another Redis and closes the connections to the old one.
 func (d *detour) turn(url string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,7 +217,7 @@ func (d *detour) turn(url string) {
 	d.conns = nil
 }
 
-// direct is a client to a Redis itself.
+// direct returns a client of a Redis, without a detour.
 func direct(t *testing.T, url string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: strings.TrimPrefix(url, "unix://")})
@@ -226,8 +225,8 @@ func direct(t *testing.T, url string) *redis.Client {
 	return rdb
 }
 
-// A Redis that fails over to a replica which was behind brings old values back,
-// that were deleted and acknowledged. They are gone within a second (A12).
+// A failover to a replica with a lag restores deleted values. Servers stop using them within
+// a second.
 func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 	stack := apptest.Real(t)
 	importCSV(t, stack, 1)
@@ -239,7 +238,7 @@ func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 	s := stack.Start(t)
 	stack.Config.L1Bytes = 1 << 20
 	near := stack.Start(t)
-	quiet(t, s)
+	awaitIdle(t, s)
 	id := onlyShop(t, s)
 	rename(t, s, id, "Old")
 	ann, _ := s.Login(t, "13800001111")
@@ -248,16 +247,16 @@ func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 		t.Fatal("not logged in")
 	}
 
-	// The replica has everything until now, and nothing from now on.
+	// The replica misses all later writes.
 	m, r := testkit.AdminClient(t, direct(t, master)), testkit.AdminClient(t, direct(t, replica))
 	copyAll(t, m, r)
 	rename(t, s, id, "New")
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
-	time.Sleep(1500 * time.Millisecond) // the data of the replica are older than that
+	time.Sleep(1500 * time.Millisecond) // the lag of the replica
 
 	way.turn(replica)
 	failed := time.Now()
-	var old time.Time // when the old name was seen last
+	var old time.Time // last time of an old value
 	sawOld, sawSession := false, false
 	testkit.Eventually(t, 10*time.Second, func() bool {
 		for _, server := range []*apptest.Server{s, near} {
@@ -271,16 +270,16 @@ func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 		return time.Since(failed) > 3*time.Second
 	})
 	if !sawOld {
-		t.Error("the old value did not come back: the test tests nothing")
+		t.Error("the old value did not come back, so the test checks nothing")
 	}
 	took := old.Sub(failed)
-	t.Logf("after the failover the old value was seen for %v (the session: %v)", took, sawSession)
+	t.Logf("old values were visible for %v after the failover (a session: %v)", took, sawSession)
 	if took > 2*time.Second {
 		t.Errorf("the old value was served for %v", took)
 	}
 }
 
-// copyAll copies all keys, like a replica that has caught up.
+// copyAll copies all keys, like a replica without a lag.
 func copyAll(t *testing.T, from, to redis.UniversalClient) {
 	t.Helper()
 	if err := to.FlushAll(t.Context()).Err(); err != nil {
@@ -293,7 +292,7 @@ func copyAll(t *testing.T, from, to redis.UniversalClient) {
 	for _, key := range keys {
 		dump, err := from.Dump(t.Context(), key).Result()
 		if err != nil {
-			continue // it ended
+			continue // it expired
 		}
 		ttl := max(from.PTTL(t.Context(), key).Val(), 0)
 		if err := to.RestoreReplace(t.Context(), key, ttl, dump).Err(); err != nil {
@@ -302,8 +301,7 @@ func copyAll(t *testing.T, from, to redis.UniversalClient) {
 	}
 }
 
-// A server that the bus does not reach serves what it holds itself for no longer
-// than a second (A17).
+// Without the bus, a server stops using its local caches within a second.
 func TestLogoutIsVisibleWithinASecondWithoutBus(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
@@ -327,21 +325,21 @@ func TestLogoutIsVisibleWithinASecondWithoutBus(t *testing.T) {
 	way.frozen.Store(true)
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	took := until(t, func() bool { return me(t, onB) == "" })
-	t.Logf("seen after %v", took)
+	t.Logf("visible after %v", took)
 	if took > roomy*time.Second {
-		t.Errorf("a log-out is seen after %v", took)
+		t.Errorf("a logout is visible after %v", took)
 	}
 	way.frozen.Store(false)
 }
 
-// With the log reader, caches follow changes in psql, also local caches.
+// The log reader invalidates local caches, too.
 func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.LogReader = "auto"
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
 	importCSV(t, stack, 1)
 	a, b := stack.Start(t), stack.Start(t)
-	quiet(t, a)
+	awaitIdle(t, a)
 	id := onlyShop(t, a)
 	ann, _ := a.Login(t, "13800001111")
 	psql := func(query string, args ...any) {
@@ -359,9 +357,9 @@ func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 		name := fmt.Sprint("By psql ", i)
 		psql(`UPDATE shops SET name = $1 WHERE id = $2`, name, id)
 		took := until(t, func() bool { return nameOn(t, a, id) == name && nameOn(t, b, id) == name })
-		t.Logf("a shop: seen after %v", took)
+		t.Logf("a shop: visible after %v", took)
 		if took > 2*time.Second {
-			t.Errorf("seen after %v", took)
+			t.Errorf("visible after %v", took)
 		}
 	}
 	psql(`UPDATE users SET role = 'ADMIN'`)
@@ -378,13 +376,13 @@ func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	}
 }
 
-// An emptied Redis costs one load per value and revives no ended session.
-func TestEmptiedRedisIsRefilled(t *testing.T) {
+// It revives no ended session.
+func TestEmptyRedisIsRefilled(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	importCSV(t, stack, 20)
 	a, b := stack.Start(t), stack.Start(t)
-	quiet(t, a)
+	awaitIdle(t, a)
 	ann, _ := a.Login(t, "13800001111")
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	var p shopPage
@@ -399,20 +397,20 @@ func TestEmptiedRedisIsRefilled(t *testing.T) {
 			return len(p.Shops.Edges) == 20 && me(t, ann.OnServer(s)) == ""
 		})
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { // the watch has recovered it
+	testkit.Eventually(t, 10*time.Second, func() bool { // the detector repaired the loss
 		return a.Counter(t, "tandian_redis_losses_total")+b.Counter(t, "tandian_redis_losses_total") >= 2
 	})
 }
 
-// Jobs that take longer than a recovery are left to the outbox. A recovery that began
-// again for them ended all that is cached every half a minute, and never ended itself.
+// A recovery leaves slow jobs to the outbox. Otherwise it would never end, and invalidate
+// all cached values every 30 seconds.
 func TestRecoveryEndsBeforeSlowJobs(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)
-	quiet(t, a)
+	awaitIdle(t, a)
 	ann, _ := a.Login(t, "13800001111")
-	ann.Must(t, `{ me { feed(first: 1) { edges { node { id } } } } }`, nil, nil) // the feed has an inbox
+	ann.Must(t, `{ me { feed(first: 1) { edges { node { id } } } } }`, nil, nil) // creates an inbox
 	_, err := stack.SQL(t).ExecContext(t.Context(),
 		`INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('follows', 'none that can be done', 0, 0, 1, 1)`)
 	if err != nil {
@@ -423,27 +421,27 @@ func TestRecoveryEndsBeforeSlowJobs(t *testing.T) {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 	if took := time.Since(begin); took < 300*time.Millisecond {
-		t.Errorf("it took %v: nothing was left", took)
+		t.Errorf("the recovery took %v, so it did not wait for jobs", took)
 	}
 }
 
-// Changes by other programs are invalidated in the cache Redis. The caches are dropped
-// only if that Redis is replaced, not at each restart of the state Redis.
+// After a change by another program, only a replaced cache Redis invalidates all values, not
+// a restart of the state Redis.
 func TestCachesAreInvalidatedWithTheirRedis(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)
-	quiet(t, a)
+	awaitIdle(t, a)
 	epoch := func() string {
 		return a.Components().Cache.Get(t.Context(), stack.Config.RedisPrefix+":cache-epoch").Val()
 	}
 	before := epoch()
 	a.Components().ChangedAfterForeign(t.Context(), false)
 	if after := epoch(); after != before {
-		t.Errorf("the epoch of the caches went from %s to %s with the Redis for state", before, after)
+		t.Errorf("state Redis: got epoch %s, want %s", after, before)
 	}
 	a.Components().ChangedAfterForeign(t.Context(), true)
 	if after := epoch(); after == before {
-		t.Errorf("the epoch of the caches is still %s", after)
+		t.Errorf("cache Redis: the epoch is still %s", after)
 	}
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// doomedEnv contains the input of a process of this test that dies: see doom.
+// doomedEnv contains the input of a process that kills itself. See doom.
 const doomedEnv = "TANDIAN_TEST_DOOMED"
 
 func TestMain(m *testing.M) {
@@ -39,13 +39,13 @@ func TestMain(m *testing.M) {
 		if err := serve(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		os.Exit(1) // it was to be killed
+		os.Exit(1) // SIGKILL was expected
 	}
 	if text := os.Getenv(doomedEnv); text != "" {
 		if err := doom(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		os.Exit(1) // it was to be killed
+		os.Exit(1) // SIGKILL was expected
 	}
 	if err := parallelTests(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,8 +57,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// parallelTests sets how many tests run in parallel: twice as many as processors, because
-// most of them wait. The flag -parallel takes precedence.
+// parallelTests sets the number of parallel tests to twice the processors, because most tests
+// wait. The flag -parallel takes precedence.
 func parallelTests() error {
 	flag.Parse()
 	set := false
@@ -77,7 +77,7 @@ type doomed struct {
 	Name   string
 }
 
-// doom runs that process. It prints when it died, in unix nanoseconds.
+// doom runs that process. It prints the time of its death, in unix nanoseconds.
 func doom(text string) error {
 	var d doomed
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -132,9 +132,8 @@ func killAfterCommit(t *testing.T, d doomed) time.Time {
 	return time.Unix(0, nanos)
 }
 
-// Another process invalidates the rows of a writer that was killed between its commit and
-// its invalidation (A11). Half of the changes must be visible within the 1.5 s that the
-// design guarantees after a death, nine of ten within twice that, and the worst within ten
+// A writer is killed between its commit and its invalidation. Half of the changes must be
+// visible within the documented 1.5 s, nine of ten within twice that, and all within ten
 // times that, because the machine may be busy. Run the test with -v for the figures.
 func TestKilledWriterIsInvalidatedByOthers(t *testing.T) {
 	const kills, afterDeath = 10, 1500 * time.Millisecond
@@ -144,12 +143,12 @@ func TestKilledWriterIsInvalidatedByOthers(t *testing.T) {
 			stack.Config.LogReader = reader
 			importCSV(t, stack, 1)
 			s := stack.Start(t)
-			quiet(t, s)
+			awaitIdle(t, s)
 			shops := s.Components().Shops
 			id := onlyShop(t, s)
 			var gone []time.Duration
 			for i := range kills {
-				if _, err := shops.ByID(t.Context(), id); err != nil { // into the cache
+				if _, err := shops.ByID(t.Context(), id); err != nil { // fills the cache
 					t.Fatal(err)
 				}
 				seen := make(chan time.Time)
@@ -172,15 +171,15 @@ func TestKilledWriterIsInvalidatedByOthers(t *testing.T) {
 				cancel()
 			}
 			slices.Sort(gone)
-			t.Logf("%d kills: the old row was invisible after %v (median), %v (worst)", kills, gone[kills/2], gone[kills-1])
+			t.Logf("%d kills: the old row was invisible after %v (median), %v (maximum)", kills, gone[kills/2], gone[kills-1])
 			if median := gone[kills/2]; median > afterDeath {
-				t.Errorf("half of them took longer than %v, want at most %v", median, afterDeath)
+				t.Errorf("got median %v, want at most %v", median, afterDeath)
 			}
 			if p90 := gone[kills*9/10-1]; p90 > 2*afterDeath {
-				t.Errorf("nine of ten took up to %v", p90)
+				t.Errorf("got 90th percentile %v, want at most %v", p90, 2*afterDeath)
 			}
 			if worst := gone[kills-1]; worst > roomy*afterDeath {
-				t.Errorf("the worst took %v", worst)
+				t.Errorf("got maximum %v, want at most %v", worst, roomy*afterDeath)
 			}
 		})
 	}

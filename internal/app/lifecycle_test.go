@@ -29,7 +29,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	centre := map[string]any{"lat": 30.2448, "lng": 120.1510, "radius": 2000}
 	want, _ := walk(t, first, centre, nil, 50)
 	if len(want) < 60 {
-		t.Fatalf("the demo town has %d shops", len(want))
+		t.Fatalf("the demo town has %d shops, want at least 60", len(want))
 	}
 	var types struct{ ShopTypes []struct{ ID string } }
 	first.Must(t, `{ shopTypes { id } }`, nil, &types)
@@ -47,7 +47,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	}
 	second := stack.Start(t)
 	if got, _ := walk(t, second, centre, nil, 50); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("after a restart there are other shops:\n%v\nwant\n%v", got, want)
+		t.Errorf("shops after a restart:\n%v\nwant\n%v", got, want)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestOneProcessPerDataDirectory(t *testing.T) {
 	stack.Start(t)
 	_, errs, code := stack.Command(t, "seed", "--shops", "1")
 	if code != 1 || !strings.Contains(errs, fmt.Sprintf("in use by process %d", os.Getpid())) {
-		t.Errorf("a second process: %d, %s; want 1 and the process that uses the folder", code, errs)
+		t.Errorf("a second process: %d, %s; want 1 and the id of the first", code, errs)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestLostClaimIsRetaken(t *testing.T) {
 	stack.Config.RedisURL = ""
 	s := stack.Start(t)
 	db := stack.SQL(t)
-	// Of the claim alone: workers take such locks for a moment.
+	// It selects the claim by its key, because workers take advisory locks, too.
 	const claims = `FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tandian:redis', 1935764581)`
 	held := func() (n int) {
@@ -165,7 +165,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 	starts.Wait()
 	var versions int
 	if err := stack.SQL(t).QueryRow("SELECT count(*) - count(DISTINCT version_id) FROM goose_db_version").Scan(&versions); err != nil || versions != 0 {
-		t.Errorf("%d migrations ran twice (%v)", versions, err)
+		t.Errorf("got %d repeated migrations (%v)", versions, err)
 	}
 	for i, s := range servers {
 		if s == nil {
@@ -174,7 +174,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 		var types struct{ ShopTypes []struct{ Name string } }
 		s.Must(t, `{ shopTypes { name } }`, nil, &types)
 		if len(types.ShopTypes) != 14 {
-			t.Errorf("instance %d shows %d types, want each of the 14 once", i, len(types.ShopTypes))
+			t.Errorf("instance %d shows %d types, want 14", i, len(types.ShopTypes))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	// A database that is not up yet: a silent listener.
+	// The database does not answer.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
 	}
 	_ = res.Body.Close()
 	if got := res.Header.Get("X-Request-Id"); got != "my-request-0001" {
-		t.Errorf("the answer's request id is %q", got)
+		t.Errorf("got request id %q", got)
 	}
 	var line map[string]any
 	testkit.Eventually(t, time.Second, func() bool {
@@ -277,7 +277,7 @@ func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
 		return line != nil
 	})
 	if ms, ok := line["ms"].(float64); !ok || ms <= 0 || line["operation"] != "FindCafes" || line["status"] != 200.0 {
-		t.Errorf("the request's log line is %v", line)
+		t.Errorf("got log line %v", line)
 	}
 }
 
@@ -311,8 +311,7 @@ func TestMetricsShowEveryPart(t *testing.T) {
 	}
 }
 
-// A least-connections load balancer must not prefer a starting server. Requests that it
-// cannot retry elsewhere wait for the end of a short start.
+// A least-connections load balancer must not prefer a starting server.
 func TestPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
@@ -338,7 +337,7 @@ func TestPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	}
 	begin = time.Now()
 	if got := <-ask(); got != "503 1 starting" {
-		t.Errorf("a start that takes long: %s", got)
+		t.Errorf("during a long start: %s", got)
 	}
 	if took := time.Since(begin); took < 2*time.Second || took > 10*time.Second {
 		t.Errorf("answered after %v", took)
@@ -346,16 +345,16 @@ func TestPOSTWaitsForTheEndOfTheStart(t *testing.T) {
 	answers := ask()
 	select {
 	case early := <-answers:
-		t.Errorf("answered while it started: %s", early)
+		t.Errorf("answered during the start: %s", early)
 	case <-time.After(100 * time.Millisecond):
 	}
 	a.OpenWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("open")) }))
 	if got := <-answers; got != "200  open" {
-		t.Errorf("once it was open: %s", got)
+		t.Errorf("after the start: %s", got)
 	}
 }
 
-// A client that does not read must block nothing.
+// A client that does not read must not block the stop.
 func TestEveryResponseHasAWriteDeadline(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.CORSOrigins = []string{"https://app.example.com"}
@@ -387,7 +386,7 @@ func TestEveryResponseHasAWriteDeadline(t *testing.T) {
 			w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
 			handler.ServeHTTP(w, r)
 			if w.Code != tt.want || w.late {
-				t.Errorf("%d, want %d; written without a deadline: %v\n%s", w.Code, tt.want, w.late, w.Body)
+				t.Errorf("got %d, want %d; written without a deadline: %v\n%s", w.Code, tt.want, w.late, w.Body)
 			}
 		})
 	}

@@ -30,14 +30,14 @@ func link(t *testing.T, s *apptest.Server, path, addr string) (status int) {
 func TestLinkStatusShowsWhetherObjectExists(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
-	staff := hire(t, stack)
-	s := staff.nobody
+	staff := startStaff(t, stack)
+	s := staff.anonymous
 	m := market{shop: someShop(t, s)}
 	note, gone := m.note(t, staff.customer, "Here"), m.note(t, staff.customer, "Gone")
 	var me struct{ Me struct{ ID string } }
 	staff.customer.Must(t, `{ me { id } }`, nil, &me)
 	if got := link(t, s, "/notes/"+gone, "203.0.113.1"); got != http.StatusOK {
-		t.Errorf("a note that will be deleted: %d", got)
+		t.Errorf("a note before its deletion: got %d", got)
 	}
 	staff.customer.Must(t, deleteNote, map[string]any{"id": gone}, nil)
 	tests := []struct {
@@ -49,7 +49,7 @@ func TestLinkStatusShowsWhetherObjectExists(t *testing.T) {
 		{"/notes/" + note, 200},
 		{"/users/" + me.Me.ID, 200},
 		{"/users/" + me.Me.ID + "/followees", 200},
-		{"/orders/" + absent("Order"), 200}, // others must not learn which orders exist
+		{"/orders/" + absent("Order"), 200}, // must not reveal whether it exists
 		{"/shops/" + absent("Shop"), 404},
 		{"/shops/" + me.Me.ID, 404},
 		{"/shops/" + m.shop + "=", 404},
@@ -69,14 +69,14 @@ func TestLinkStatusShowsWhetherObjectExists(t *testing.T) {
 	}
 }
 
-// The page comes with 200 then, and nothing is read for it.
+// Beyond the limit, the status is 200 without a lookup.
 func TestBrokenLinkLookupsAreLimited(t *testing.T) {
 	t.Parallel()
 	const limit = 4
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
-	s := hire(t, stack).nobody
-	quiet(t, s)
+	s := startStaff(t, stack).anonymous
+	awaitIdle(t, s)
 	shopOf := func(n int64) string { return "/shops/" + scalar.ID{Type: "Shop", N: 987_000_000 + n}.String() }
 	for n := range int64(limit) {
 		if got := link(t, s, shopOf(n), "203.0.113.1"); got != http.StatusNotFound {

@@ -13,15 +13,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Two users subscribe to every field that is reachable from a note, and differ in
-// everything possible. They would share one execution if they could. Each event must equal
-// a query of the same user, so a new field that depends on the viewer cannot leak.
+// Two very different users subscribe to every field that is reachable from a note. The server
+// shares executions where it can. Each event must equal a query of the same user, so a new
+// field that depends on the viewer cannot leak.
 func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous, stack.Config.AbsentReads = 0, 0, 0
 	stack.Config.Limits = []string{"message-rate=off", "complexity=off"}
-	m := opened(t, stack, 3)
+	m := openMarket(t, stack, 3)
 	s := stack.Start(t)
 	ann, bob, cat := s.As(m.owner.token), s.As(m.customers[0].token), s.As(m.customers[1].token)
 	for _, follower := range []*apptest.Server{ann, bob} {
@@ -30,7 +30,7 @@ func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	ann.Must(t, followUser, map[string]any{"id": m.customers[2].id}, nil)
 	cat.Must(t, followUser, map[string]any{"id": m.customers[2].id}, nil)
 	var before feedPage
-	ann.Must(t, aFeed, map[string]any{"first": 1}, &before)
+	ann.Must(t, feedQuery, map[string]any{"first": 1}, &before)
 	id := m.note(t, cat, "Shared")
 	ann.Must(t, likeNote, map[string]any{"id": id}, nil)
 	dan := s.As(m.customers[2].token)
@@ -38,13 +38,13 @@ func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	m.comment(t, dan, id, nil, "Good.")
 	ways := waysFrom(t, "Note")
 	if len(ways) < 100 {
-		t.Fatalf("%d ways: these are not all", len(ways))
+		t.Fatalf("got %d ways, want at least 100", len(ways))
 	}
 	differ := 0
 	sockets := [2]*socket{dial(t, s, m.owner.token), dial(t, s, m.customers[0].token)}
 	people := [2]*apptest.Server{ann, bob}
 	for _, way := range ways {
-		var delivered, answered [2]said
+		var delivered, answered [2]noteAnswer
 		for i, c := range sockets {
 			began := c.follow(t, `subscription W($after: Cursor) { feedUpdates(after: $after) { ... on FeedNoteAdded { note `+way+` } } }`,
 				map[string]any{"after": before.Me.Feed.LiveCursor})
@@ -68,15 +68,14 @@ func TestSharedSubscriptionsLeakNoPrivateFields(t *testing.T) {
 	t.Logf("%d ways, %d of which depend on the viewer", len(ways), differ)
 }
 
-// said is the data of an event or an answer about a note.
-type said struct {
+// noteAnswer is the note and the error codes of an event or an answer.
+type noteAnswer struct {
 	Note  json.RawMessage
 	Codes []string
 }
 
-// note returns the note of the next event of an operation. Whatever was on its way
-// of those before is passed over.
-func (c *socket) note(t *testing.T, id string) (s said) {
+// note returns the next event of an operation. It skips messages of other operations.
+func (c *socket) note(t *testing.T, id string) (s noteAnswer) {
 	t.Helper()
 	for {
 		m, closed := c.read(t)
@@ -106,8 +105,8 @@ func (c *socket) note(t *testing.T, id string) (s said) {
 	}
 }
 
-// answerOf returns the answer to a query about a note.
-func answerOf(t *testing.T, as *apptest.Server, query, id string) (s said) {
+// answerOf returns the answer to a query of a note.
+func answerOf(t *testing.T, as *apptest.Server, query, id string) (s noteAnswer) {
 	t.Helper()
 	var data struct{ Note json.RawMessage }
 	a := as.Do(t, query, map[string]any{"id": id}, nil)
@@ -140,8 +139,8 @@ func compact(t *testing.T, note json.RawMessage) json.RawMessage {
 	return text
 }
 
-// waysFrom returns selections that each lead from a type to one field, through
-// no type twice.
+// waysFrom returns a selection for each path from a type to a leaf field. A path contains no
+// type twice.
 func waysFrom(t *testing.T, name string) []string {
 	t.Helper()
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
@@ -178,7 +177,7 @@ func waysFrom(t *testing.T, name string) []string {
 	return from(schema.Types[name], nil)
 }
 
-// given are values for the arguments that a field cannot do without.
+// given returns values for the required arguments of a field.
 func given(t *testing.T, f *ast.FieldDefinition) string {
 	t.Helper()
 	values := map[string]string{"Date": `"2026-11-01"`, "Int": "1", "String": `"2026-11"`}

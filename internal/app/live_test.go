@@ -21,7 +21,7 @@ const feedUpdates = `subscription F($after: Cursor) { feedUpdates(after: $after)
   ... on FeedResync { cursor }
 } }`
 
-// liveTown has two users on several servers; Ann follows Bob.
+// liveTown has two users. Ann follows Bob.
 type liveTown struct {
 	market
 	s, ann, bob *apptest.Server
@@ -29,7 +29,7 @@ type liveTown struct {
 
 func newLiveTown(t *testing.T, stack *apptest.Stack) liveTown {
 	t.Helper()
-	m := opened(t, stack, 2)
+	m := openMarket(t, stack, 2)
 	s := stack.Start(t)
 	town := liveTown{m, s, s.As(m.customers[0].token), s.As(m.customers[1].token)}
 	town.ann.Must(t, followUser, map[string]any{"id": m.customers[1].id}, nil)
@@ -51,26 +51,26 @@ func TestFeedIsUpdatedLive(t *testing.T) {
 			bob = bob.OnServer(stack.Start(t))
 		}
 		var before feedPage
-		town.ann.Must(t, aFeed, map[string]any{"first": 1}, &before)
+		town.ann.Must(t, feedQuery, map[string]any{"first": 1}, &before)
 		first := town.note(t, bob, "First")
 		c := town.dialAnn(t, town.s)
 		c.follow(t, feedUpdates, map[string]any{"after": before.Me.Feed.LiveCursor})
 		c.becomes(t, `"title":"First"`)
 		if got := c.event(t); !strings.Contains(got, `"FeedReady"`) {
-			t.Fatalf("after what was missed came %s", got)
+			t.Fatalf("after the missed note: got %s, want FeedReady", got)
 		}
 		for i := range 10 {
 			town.note(t, bob, fmt.Sprint("Live ", i))
 			if got := c.event(t); !strings.Contains(got, fmt.Sprintf(`"title":"Live %d"`, i)) {
-				t.Fatalf("note %d came as %s", i, got)
+				t.Fatalf("note %d: got %s", i, got)
 			}
 		}
 		bob.Must(t, deleteNote, map[string]any{"id": first}, nil)
 		if got := c.event(t); !strings.Contains(got, `"FeedNoteRemoved"`) || !strings.Contains(got, first) {
-			t.Fatalf("the end of a note came as %s", got)
+			t.Fatalf("a deleted note: got %s", got)
 		}
 		town.ann.Must(t, unfollow, map[string]any{"id": town.customers[1].id}, nil)
-		ann := numberIn(t, town.customers[0].id)
+		ann := number(t, town.customers[0].id)
 		testkit.Eventually(t, 20*time.Second, func() bool { return town.s.Components().Feed.FolloweeCount(ann) == 0 })
 		town.note(t, bob, "Unfollowed")
 		town.ann.Must(t, followUser, map[string]any{"id": town.customers[1].id}, nil)
@@ -105,8 +105,7 @@ func TestLiveFeedRejectsUnusableCursors(t *testing.T) {
 	})
 }
 
-// An event stream that breaks off goes on behind its last event by itself: browsers send its
-// id.
+// Browsers resume a broken event stream with the id of its last event.
 func TestEventStreamResumesAfterLastEvent(t *testing.T) {
 	town := newLiveTown(t, apptest.Embedded(t))
 	open := func(last string) (next func() (id, data string), end func()) {
@@ -155,15 +154,15 @@ func TestEventStreamResumesAfterLastEvent(t *testing.T) {
 	}
 	end()
 	town.note(t, town.bob, "Two")
-	// The stream that goes on finds the note in the log, and does not see it arrive.
+	// The resumed stream reads the note from the log.
 	for _, want := range []string{"One", "Two"} {
 		if _, data := stays(); !strings.Contains(data, want) {
-			t.Fatalf("%s came as %s", want, data)
+			t.Fatalf("note %s: got %s", want, data)
 		}
 	}
 	next, _ = open(id)
 	if _, data := next(); !strings.Contains(data, "Two") {
-		t.Errorf("it went on with %s", data)
+		t.Errorf("resumed with %s, want note Two", data)
 	}
 }
 
@@ -192,8 +191,8 @@ func TestLogoutEndsLiveFeedsOnEveryServer(t *testing.T) {
 				t.Errorf("%s", got)
 			}
 		}
-		if d := time.Since(began); d > 30*time.Second { // ten times the expected seconds; a periodic recheck takes a minute
-			t.Errorf("it took %v", d)
+		if d := time.Since(began); d > 30*time.Second { // a periodic recheck takes a minute
+			t.Errorf("the logout took %v", d)
 		}
 		stays.send(t, map[string]any{"type": "ping"})
 		if m, closed := stays.read(t); m.Type != "pong" {

@@ -41,7 +41,7 @@ type uploaded struct {
 	}
 }
 
-// upload sends a file as the GraphQL multipart request specification has it.
+// upload sends a file by a GraphQL multipart request.
 func upload(t *testing.T, s *apptest.Server, filename string, file []byte) (made uploaded) {
 	t.Helper()
 	a := s.Upload(t, uploadImage, filename, file)
@@ -54,12 +54,12 @@ func upload(t *testing.T, s *apptest.Server, filename string, file []byte) (made
 	return made
 }
 
-// uploadURL is the url of a picture that is taken, of a width of its own.
+// uploadURL uploads a picture of a width and returns its URL.
 func uploadURL(t *testing.T, s *apptest.Server, width int) string {
 	t.Helper()
 	got := upload(t, s, "a.png", pictureOf(width, 20))
 	if got.UploadImage.Image == nil {
-		t.Fatalf("it is not taken: %+v", got.UploadImage.UserErrors)
+		t.Fatalf("rejected: %+v", got.UploadImage.UserErrors)
 	}
 	return got.UploadImage.Image.URL
 }
@@ -79,7 +79,7 @@ func pictureOf(w, h int) []byte {
 	return b.Bytes()
 }
 
-// A got is an answer that was read.
+// got is a response with its body.
 type got struct {
 	status int
 	header http.Header
@@ -107,12 +107,12 @@ func get(t *testing.T, url string) got {
 func TestPicturesAreUsedInNotesShopsAndProfiles(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		ann := s.As(m.customers[0].token)
 		got := upload(t, ann, "../../etc/passwd.exe", pictureOf(2000, 1000)).UploadImage
 		if got.Image == nil || got.Image.Width != 1600 || got.Image.Height != 800 || len(got.UserErrors) > 0 {
-			t.Fatalf("it is %+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		for url, size := range map[string]image.Point{got.Image.URL: {X: 1600, Y: 800}, got.Image.ThumbnailURL: {X: 320, Y: 160}} {
 			res := get(t, s.URL+url)
@@ -143,7 +143,7 @@ func TestPicturesAreUsedInNotesShopsAndProfiles(t *testing.T) {
 		}
 		publish(got.Image.URL)
 		if n := note.PublishNote.Note; n == nil || len(n.Images) != 1 || n.Images[0].ThumbnailURL != got.Image.ThumbnailURL || n.Images[0].Width != 1600 {
-			t.Errorf("the note is %+v, %+v", n, note.PublishNote.UserErrors)
+			t.Errorf("got note %+v, %+v", n, note.PublishNote.UserErrors)
 		}
 		for _, url := range []string{"/media/a.webp", "https://example.com" + got.Image.URL, strings.Replace(got.Image.URL, ".jpg", ".png", 1), got.Image.ThumbnailURL} {
 			publish(url)
@@ -160,11 +160,11 @@ func TestPicturesAreUsedInNotesShopsAndProfiles(t *testing.T) {
 		const update = `mutation P($i: UpdateProfileInput!) { updateProfile(input: $i) { user { avatarUrl } userErrors { code field } } }`
 		ann.Must(t, update, map[string]any{"i": map[string]any{"avatarUrl": got.Image.URL}}, &profile)
 		if u := profile.UpdateProfile.User; u == nil || u.AvatarURL == nil || *u.AvatarURL != got.Image.URL {
-			t.Errorf("the profile is %+v", profile.UpdateProfile)
+			t.Errorf("got profile %+v", profile.UpdateProfile)
 		}
 		ann.Must(t, update, map[string]any{"i": map[string]any{"avatarUrl": "/media/a.webp"}}, &profile)
 		if e := profile.UpdateProfile.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
-			t.Errorf("an avatar that is not here: %+v", e)
+			t.Errorf("an unknown avatar: %+v", e)
 		}
 		var shop shopAnswer
 		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{uploadURL(t, s.As(m.owner.token), 30)}}}, &shop)
@@ -173,12 +173,12 @@ func TestPicturesAreUsedInNotesShopsAndProfiles(t *testing.T) {
 		}
 		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{"/media/a.webp"}}}, &shop)
 		if e := shop.UpdateShop.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
-			t.Errorf("a picture that is not here: %+v", e)
+			t.Errorf("an unknown picture: %+v", e)
 		}
 	})
 }
 
-// Nothing of the file is needed for the refusal: it comes while the server waits for it.
+// The client sends no part of the file.
 func TestAnonymousUploadIsRejectedBeforeReading(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -186,7 +186,7 @@ func TestAnonymousUploadIsRejectedBeforeReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(8 * time.Second)) // less than the server waits for a body
+	_ = conn.SetDeadline(time.Now().Add(8 * time.Second)) // shorter than the body timeout of the server
 	_, err = fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nGraphQL-Require-Preflight: 1\r\nExpect: 100-continue\r\nContent-Length: 9000000\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
@@ -202,9 +202,8 @@ func TestAnonymousUploadIsRejectedBeforeReading(t *testing.T) {
 	}
 }
 
-// testdata/hostile has files that are no pictures, that are larger than they declare, or
-// that need more memory than allowed. The first word of a file name is the expected
-// result.
+// testdata/hostile has invalid pictures, some of which are larger than declared or need too
+// much memory. The first word of a file name is the expected result.
 func TestHostilePicturesAreRejected(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	ann, _ := s.Login(t, "+99900000101")
@@ -218,23 +217,23 @@ func TestHostilePicturesAreRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(path)
-		// What a decoder may take is measured by how much the process grows. Other tests of
-		// this one leave garbage, and when that is collected meanwhile, it does not grow.
+		// The memory guard of decoders measures the growth of the process, so garbage of other
+		// tests would hide their use.
 		runtime.GC()
 		got := upload(t, ann, name, content).UploadImage
 		word, _, _ := strings.Cut(name, "-")
 		switch {
 		case word == "rejected" && (got.Image != nil || len(got.UserErrors) != 1 || got.UserErrors[0].Code != "IMAGE_REJECTED" || strings.Join(got.UserErrors[0].Field, ".") != "file"):
-			t.Errorf("%s is not refused: %+v", name, got)
+			t.Errorf("%s is not rejected: %+v", name, got)
 		case word == "taken":
 			if got.Image == nil {
-				t.Errorf("%s is refused: %+v", name, got.UserErrors)
+				t.Errorf("%s is rejected: %+v", name, got.UserErrors)
 				continue
 			}
 			for _, url := range []string{got.Image.URL, got.Image.ThumbnailURL} {
 				body := get(t, s.URL+url).body
 				if _, _, err := image.DecodeConfig(bytes.NewReader(body)); err != nil {
-					t.Errorf("%s: what is served is no picture: %v", name, err)
+					t.Errorf("%s: the server returns an invalid picture: %v", name, err)
 				}
 				for _, rest := range []string{"<script", "PK\x03\x04", "Exif", "GPS", "<?php"} {
 					if bytes.Contains(body, []byte(rest)) {
@@ -263,10 +262,10 @@ func TestPicturesAreStoredInABucket(t *testing.T) {
 	ann, _ := a.Login(t, "+99900000102")
 	url := uploadURL(t, ann, 40)
 	if res := get(t, b.URL+url); res.status != http.StatusOK || len(res.body) == 0 {
-		t.Fatalf("another instance answers %d", res.status)
+		t.Fatalf("another instance: got %d", res.status)
 	}
 	if _, err := os.Stat(filepath.Join(stack.Config.DataDir, "media")); err == nil {
-		t.Error("there is a folder, too")
+		t.Error("pictures are in a folder, too")
 	}
 	bucket.Close()
 	if res := get(t, b.URL+url); res.status != http.StatusServiceUnavailable || res.header.Get("Cache-Control") != "no-store" {
@@ -329,21 +328,20 @@ func TestDemoTownHasPictures(t *testing.T) {
 		}
 	}
 	if shops < len(seen.Shops.Edges) || notes == 0 || faces == 0 {
-		t.Errorf("%d shops have %d pictures, notes %d, authors %d", len(seen.Shops.Edges), shops, notes, faces)
+		t.Errorf("got %d shops with %d pictures, %d pictures of notes, %d of authors", len(seen.Shops.Edges), shops, notes, faces)
 	}
 	for url := range urls {
 		if res := get(t, s.URL+url); res.status != http.StatusOK {
-			t.Errorf("%s is %d", url, res.status)
+			t.Errorf("%s: got %d", url, res.status)
 		}
 	}
 }
 
-// Of two changes of an avatar at once one is the last, and the picture that is shown then
-// is written down as shown.
+// After two concurrent changes of an avatar, only the final picture is recorded as used.
 func TestAvatarUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	s := stack.Start(t)
 	ann := s.As(m.customers[0].token)
 	x, y := uploadURL(t, ann, 30), uploadURL(t, ann, 31)
@@ -371,14 +369,14 @@ func TestAvatarUsageIsRecorded(t *testing.T) {
 	}
 }
 
-// A shop may send back its current pictures, in any state.
+// One of them is in the format of an earlier release.
 func TestShopMayResendItsPictures(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		owner := s.As(m.owner.token)
-		const old = "/media/2025/old.webp" // of an earlier release
+		const old = "/media/2025/old.webp"
 		if _, err := s.Components().DB.ExecContext(t.Context(), `UPDATE shops SET images = $1, version = version + 1`, `[{"url": "`+old+`", "width": 7}]`); err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +389,7 @@ func TestShopMayResendItsPictures(t *testing.T) {
 		}
 		owner.Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{"/media/2025/other.webp"}}}, &shop)
 		if e := shop.UpdateShop.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
-			t.Errorf("one that it does not have: %+v", e)
+			t.Errorf("an unknown picture: %+v", e)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func merchants(t *testing.T, stack *apptest.Stack, s *apptest.Server) (admin, ow
 	return s.As(people[0].token), s.As(people[1].token), other
 }
 
-// found are the names of the shops that a list shows.
+// found returns the names of the listed shops.
 func found(t *testing.T, s *apptest.Server, vars map[string]any) string {
 	t.Helper()
 	query := listQuery
@@ -51,8 +51,8 @@ func found(t *testing.T, s *apptest.Server, vars map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// sees waits until a value is visible, for the time that an invalidation from another
-// server may take.
+// sees waits until shown returns want, at most as long as an invalidation by another server
+// may take.
 func sees(t *testing.T, what, want string, shown func() string) {
 	t.Helper()
 	await(t, roomy*healthy, time.Millisecond, what, want, shown)
@@ -66,11 +66,10 @@ func await(t *testing.T, within, pause time.Duration, what, want string, shown f
 		time.Sleep(pause)
 	}
 	if got != want {
-		t.Errorf("%s: %q, want %q", what, got, want)
+		t.Errorf("%s: got %q, want %q", what, got, want)
 	}
 }
 
-// Where it was made at once, elsewhere within moments.
 func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
@@ -78,8 +77,7 @@ func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	here, there := map[string]any{"lat": 10.5, "lng": 20.5, "radius": 500}, map[string]any{"lat": 11.5, "lng": 21.5, "radius": 500}
 	typ := func(n int64) string { return scalar.ID{Type: "ShopType", N: n}.String() }
 	instances := map[string]*apptest.Server{"a": a, "b": b}
-	// Cells and negative entries of both are warm: what is new must not hide
-	// behind them.
+	// Cells and negative entries are warm, and must not hide a new shop.
 	next := scalar.ID{Type: "Shop", N: 1}.String()
 	for _, s := range instances {
 		settled(t, s, here)
@@ -90,7 +88,7 @@ func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	owner.Must(t, createShop, map[string]any{"input": shopInput(map[string]any{"name": " 荷塘  小面 ", "area": "湖滨"})}, &made)
 	id, _ := made.CreateShop.Shop["id"].(string)
 	if id != next || made.CreateShop.Shop["name"] != "荷塘 小面" {
-		t.Fatalf("made: %+v", made.CreateShop)
+		t.Fatalf("got %+v", made.CreateShop)
 	}
 	type look struct {
 		name string
@@ -138,7 +136,7 @@ func TestMerchantShopIsVisibleOnEveryInstance(t *testing.T) {
 	old := looks(here, typ(1), "湖滨")
 	for name, s := range instances {
 		for _, l := range old[:4] {
-			sees(t, name+", the old place, "+l.name, "", func() string { return found(t, s, l.vars) })
+			sees(t, name+", the old position, "+l.name, "", func() string { return found(t, s, l.vars) })
 		}
 	}
 }
@@ -160,12 +158,12 @@ func TestOnlyOwnerAndAdministratorsChangeAShop(t *testing.T) {
 			t.Errorf("%s: %q, want %q", step.name, c, step.want)
 		}
 		if c := code(t, step.who.Do(t, createShop, map[string]any{"input": shopInput(nil)}, nil)); c != step.want && step.who != other {
-			t.Errorf("%s makes a shop: %q, want %q", step.name, c, step.want)
+			t.Errorf("%s creates a shop: got %q, want %q", step.name, c, step.want)
 		}
 	}
 	var one struct{ Shop struct{ Name string } }
 	if s.Must(t, `query S($id: ID!) { shop(id: $id) { name } }`, map[string]any{"id": id}, &one); one.Shop.Name != "an administrator" {
-		t.Errorf("the shop is called %q", one.Shop.Name)
+		t.Errorf("got shop name %q", one.Shop.Name)
 	}
 	var mine struct {
 		Me struct {

@@ -20,14 +20,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// hanoi is the file of real shops, or one of invented shops around the same
-// place.
+// hanoi returns a file of real shops, or else of generated shops in the same area.
 func hanoi(t *testing.T) string {
 	t.Helper()
 	if path, ok := testkit.SharedFile(t, "data/osm-hanoi.json"); ok {
 		return path
 	}
-	t.Log("the Hanoi file is not here: 60 invented shops around the same place serve instead")
+	t.Log("without the Hanoi file, the test uses 60 generated shops")
 	var b strings.Builder
 	b.WriteString(`{"elements": [`)
 	for i := range 60 {
@@ -50,8 +49,8 @@ type osmPlace struct {
 	Tags     map[string]string
 }
 
-// plainHaversine is the textbook formula on the sphere of Redis, written out
-// again: the test must not share a mistake with the code.
+// plainHaversine is the haversine formula with the earth radius of Redis. It repeats the code,
+// so that the test does not share a mistake.
 func plainHaversine(lat1, lon1, lat2, lon2 float64) float64 {
 	rad := math.Pi / 180
 	a := math.Pow(math.Sin((lat2-lat1)*rad/2), 2) + math.Cos(lat1*rad)*math.Cos(lat2*rad)*math.Pow(math.Sin((lon2-lon1)*rad/2), 2)
@@ -84,7 +83,7 @@ const nearQuery = `query Near($near: NearInput!, $first: Int!, $after: Cursor, $
 	}
 }`
 
-// walk reads all pages of a list near a place.
+// walk reads all pages of a list near a position.
 func walk(t *testing.T, s *apptest.Server, near, filter map[string]any, first int) (names []string, distances []float64) {
 	t.Helper()
 	vars := map[string]any{"near": near, "first": first, "filter": filter}
@@ -143,7 +142,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
 	if len(want) < 5 {
-		t.Fatalf("only %d shops in the circle: the test tests nothing", len(want))
+		t.Fatalf("got %d shops in the circle, too few for the test", len(want))
 	}
 	near := map[string]any{"lat": lat, "lng": lng, "radius": radius}
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -162,7 +161,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 				for i := range names {
 					got[i] = place{names[i], distances[i]}
 					if math.Abs(got[i].distance-want[i].distance) > 1e-6 {
-						t.Fatalf("%s: place %d is %v, want %v", source, i, got[i], want[i])
+						t.Fatalf("%s: shop %d: got %v, want %v", source, i, got[i], want[i])
 					}
 					got[i].distance = want[i].distance
 				}
@@ -184,8 +183,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 	})
 }
 
-// A page that ends exactly with the last shop must not fail or claim
-// another page, and shops that are added later must be found.
+// A page that ends with the last shop must not claim another page.
 func TestNearPagesEndExactly(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -201,7 +199,7 @@ func TestNearPagesEndExactly(t *testing.T) {
 		for _, near := range []map[string]any{here, small} {
 			s.Must(t, nearQuery, map[string]any{"near": near, "first": 20, "after": end}, &p)
 			if len(p.Shops.Edges) != 0 || p.Shops.PageInfo.HasNextPage {
-				t.Fatalf("behind the last shop are %d shops", len(p.Shops.Edges))
+				t.Fatalf("got %d shops after the last one", len(p.Shops.Edges))
 			}
 		}
 	})
@@ -259,11 +257,11 @@ func TestShopsAtOnePositionArePagedOnce(t *testing.T) {
 				vars["after"] = p.Shops.PageInfo.EndCursor
 			}
 			if len(seen) != 30 {
-				t.Errorf("%s: %d of 30 shops were shown", order, len(seen))
+				t.Errorf("%s: got %d of 30 shops", order, len(seen))
 			}
 			for id, n := range seen {
 				if n != 1 {
-					t.Errorf("%s: shop %s was shown %d times", order, id, n)
+					t.Errorf("%s: got shop %s %d times", order, id, n)
 				}
 			}
 		}
@@ -277,7 +275,7 @@ func TestRowsAnswerWithoutRedis(t *testing.T) {
 	settled(t, s, here)
 	want, _ := walk(t, s, here, nil, 10)
 	if err := testkit.AdminClient(t, s.Components().State).Do(context.Background(), "SHUTDOWN", "NOSAVE").Err(); err == nil {
-		t.Fatal("Redis is still there")
+		t.Fatal("Redis is still running")
 	}
 	got, _ := walk(t, s, here, nil, 10)
 	if d := gocmp.Diff(want, got); d != "" {

@@ -27,7 +27,7 @@ const (
 	addComment  = `mutation A($input: AddCommentInput!) { addComment(input: $input) { comment { id } userErrors { code field } } }`
 	followUser  = `mutation F($id: ID!) { follow(userId: $id) { user { isFollowed followerCount } userErrors { code } } }`
 	unfollow    = `mutation F($id: ID!) { unfollow(userId: $id) { user { isFollowed followerCount } userErrors { code } } }`
-	aNote       = `query N($id: ID!) { note(id: $id) { likeCount commentCount isLiked firstLikers(first: 100) { id } } }`
+	noteQuery   = `query N($id: ID!) { note(id: $id) { likeCount commentCount isLiked firstLikers(first: 100) { id } } }`
 )
 
 // note publishes a note about the market's shop and returns its id.
@@ -62,7 +62,7 @@ func (m market) comment(t *testing.T, as *apptest.Server, note string, parent an
 	return made.AddComment.Comment.ID
 }
 
-// dataOf is an answer without errors, as it came.
+// dataOf returns the raw data of an answer without errors.
 func dataOf(t *testing.T, as *apptest.Server, query string, variables map[string]any) string {
 	t.Helper()
 	var data json.RawMessage
@@ -70,25 +70,14 @@ func dataOf(t *testing.T, as *apptest.Server, query string, variables map[string
 	return string(data)
 }
 
-// numberIn returns the number of an id.
-func numberIn(t *testing.T, id string) int64 {
-	t.Helper()
-	var parsed scalar.ID
-	if err := parsed.UnmarshalGQL(id); err != nil {
-		t.Fatal(err)
-	}
-	return parsed.N
-}
-
-// Users like and unlike notes at random, on two servers if possible. At the end, rows,
-// counts, the sorted set in Redis and the answers agree.
+// After random likes and unlikes, rows, counts, the sorted set in Redis and the answers agree.
 func TestLikesNeverDrift(t *testing.T) {
 	t.Parallel()
 	const taps = 60
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		m := opened(t, stack, 12)
+		m := openMarket(t, stack, 12)
 		servers := []*apptest.Server{stack.Start(t)}
 		if stack.Name == "real" {
 			servers = append(servers, stack.Start(t))
@@ -96,8 +85,8 @@ func TestLikesNeverDrift(t *testing.T) {
 		notes := []string{m.note(t, servers[0].As(m.owner.token), "One"), m.note(t, servers[0].As(m.owner.token), "Two")}
 		var all sync.WaitGroup
 		for i, c := range m.customers {
-			for hand := range 2 { // two devices of each
-				rnd := rand.New(rand.NewPCG(seed, uint64(10*i+hand)))
+			for device := range 2 {
+				rnd := rand.New(rand.NewPCG(seed, uint64(10*i+device)))
 				all.Go(func() {
 					for range taps / 2 {
 						tap := likeNote
@@ -111,7 +100,7 @@ func TestLikesNeverDrift(t *testing.T) {
 		}
 		all.Wait()
 		for _, id := range notes {
-			want := likersOf(t, servers[0], numberIn(t, id))
+			want := likersOf(t, servers[0], number(t, id))
 			for _, s := range servers {
 				var shown struct {
 					Note struct {
@@ -119,23 +108,23 @@ func TestLikesNeverDrift(t *testing.T) {
 						FirstLikers []struct{ ID string }
 					}
 				}
-				s.Must(t, aNote, map[string]any{"id": id}, &shown)
+				s.Must(t, noteQuery, map[string]any{"id": id}, &shown)
 				got := []string{}
 				for _, u := range shown.Note.FirstLikers {
 					got = append(got, u.ID)
 				}
 				if diff := cmp.Diff(want, got); diff != "" || shown.Note.LikeCount != len(want) {
-					t.Errorf("note %s is liked by %d: %s", id, shown.Note.LikeCount, diff)
+					t.Errorf("note %s: got %d likes (-want +got)\n%s", id, shown.Note.LikeCount, diff)
 				}
 				for _, c := range m.customers {
 					var mine struct{ Note struct{ IsLiked bool } }
-					s.As(c.token).Must(t, aNote, map[string]any{"id": id}, &mine)
+					s.As(c.token).Must(t, noteQuery, map[string]any{"id": id}, &mine)
 					if mine.Note.IsLiked != slices.Contains(want, c.id) {
-						t.Errorf("%s gets %v", c.id, mine.Note.IsLiked)
+						t.Errorf("user %s: got isLiked %v", c.id, mine.Note.IsLiked)
 					}
 				}
 			}
-			set, err := servers[0].Components().State.ZRevRange(t.Context(), fmt.Sprintf("td:note:likers:{%d}", numberIn(t, id)), 0, -1).Result()
+			set, err := servers[0].Components().State.ZRevRange(t.Context(), fmt.Sprintf("td:note:likers:{%d}", number(t, id)), 0, -1).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +134,7 @@ func TestLikesNeverDrift(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(append(slices.Clone(want), ""), set); diff != "" { // and the mark
-				t.Errorf("the set in Redis: %s", diff)
+				t.Errorf("set in Redis (-want +got)\n%s", diff)
 			}
 		}
 	})
@@ -173,20 +162,19 @@ func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
 		t.Fatal(err, rows.Err())
 	}
 	if counted != len(ids) {
-		t.Errorf("note %d: %d likes are counted, there are %d", note, counted, len(ids))
+		t.Errorf("note %d: got a count of %d likes, want %d", note, counted, len(ids))
 	}
 	return ids
 }
 
 const hotPage = `query H($first: Int!) { hotNotes(first: $first) { edges { node { isLiked firstLikers { nickname } author { nickname isFollowed } } } } }`
 
-// Children of the notes of a page are read together: a page of ten costs the same as a
-// page of two.
+// Children of notes are read in batches, so a page of ten costs the same as a page of two.
 func TestHotNotesPageHasFixedRoundTripCount(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		stack.Config.L1Bytes = 0 // what a process remembers would hide it
-		m := opened(t, stack, 12)
+		stack.Config.L1Bytes = 0 // otherwise local hits hide the cost
+		m := openMarket(t, stack, 12)
 		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
 		s.Recovered(t)
@@ -211,23 +199,23 @@ func TestHotNotesPageHasFixedRoundTripCount(t *testing.T) {
 		}
 		for _, tt := range []struct {
 			name, query string
-			most        float64
+			max         float64
 		}{
-			{"the page that the contract promises", hotPage, 9},
-			{"all that belongs to notes", nested, 26},
+			{"documented query", hotPage, 9},
+			{"all children", nested, 26},
 		} {
 			cost := func(first int) (least float64) {
 				least = math.Inf(1)
-				for range 4 { // the least: something is always done in the background
-					statements, trips := asked(t, s, func() { s.As(ann.token).Must(t, tt.query, map[string]any{"first": first}, nil) })
+				for range 4 { // background work adds to the cost
+					statements, trips := storeCalls(t, s, func() { s.As(ann.token).Must(t, tt.query, map[string]any{"first": first}, nil) })
 					least = min(least, trips+1000*statements)
 				}
 				return least
 			}
 			cost(10)
 			two, ten := cost(2), cost(10)
-			if two != ten || ten > tt.most {
-				t.Errorf("%s: two notes cost %v round trips, ten %v, want the same and %v at most, and no statement", tt.name, two, ten, tt.most)
+			if two != ten || ten > tt.max {
+				t.Errorf("%s: two notes cost %v round trips, ten %v, want equal costs, at most %v, and no statement", tt.name, two, ten, tt.max)
 			}
 			t.Logf("%s: %v round trips", tt.name, ten)
 		}
@@ -248,10 +236,10 @@ func firstNote(t *testing.T, as *apptest.Server) string {
 	return mine.Me.Notes.Edges[0].Node.ID
 }
 
-// Without anything in Redis, a page of ten costs as many statements as one of two.
+// It starts with an empty Redis.
 func TestColdHotNotesPageHasFixedStatementCount(t *testing.T) {
 	stack := apptest.Real(t)
-	m := opened(t, stack, 11)
+	m := openMarket(t, stack, 11)
 	s := stack.Start(t)
 	for _, c := range m.customers {
 		id := m.note(t, s.As(c.token), "Note")
@@ -262,24 +250,24 @@ func TestColdHotNotesPageHasFixedStatementCount(t *testing.T) {
 	}
 	stack.Config.Run = []string{"api"}
 	cost := func(prefix string, first int) float64 {
-		stack.Config.RedisPrefix = prefix // of another installation, of which Redis knows nothing
+		stack.Config.RedisPrefix = prefix // without keys
 		s := stack.Start(t)
-		quiet(t, s)
-		statements, _ := asked(t, s, func() { s.As(m.customers[0].token).Must(t, hotPage, map[string]any{"first": first}, nil) })
+		awaitIdle(t, s)
+		statements, _ := storeCalls(t, s, func() { s.As(m.customers[0].token).Must(t, hotPage, map[string]any{"first": first}, nil) })
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		return statements
 	}
 	if two, ten := cost("two", 2), cost("ten", 10); two != ten || ten > 12 {
-		t.Errorf("two notes cost %v statements, ten %v", two, ten)
+		t.Errorf("two notes cost %v statements, ten %v, want equal costs, at most 12", two, ten)
 	}
 }
 
 func TestNoteLifecycle(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		s := stack.Start(t)
 		other := s
 		if stack.Name == "real" {
@@ -318,7 +306,7 @@ func TestNoteLifecycle(t *testing.T) {
 		is(ann, `mutation L($id: ID!) { unlikeComment(id: $id) { comment { likeCount isLiked } userErrors { code } } }`, map[string]any{"id": root}, `{"unlikeComment":{"comment":{"likeCount":0,"isLiked":false},"userErrors":[]}}`)
 
 		if got := code(t, bob.Do(t, deleteNote, by, nil)); got != "FORBIDDEN" {
-			t.Errorf("another user deletes it: %s", got)
+			t.Errorf("another user deletes the note: got %q", got)
 		}
 		is(ann, deleteNote, by, fmt.Sprintf(`{"deleteNote":{"deletedNoteId":%q,"userErrors":[]}}`, id))
 		is(ann, deleteNote, by, `{"deleteNote":{"deletedNoteId":null,"userErrors":[{"code":"NOT_FOUND"}]}}`)
@@ -338,7 +326,7 @@ func TestNoteLifecycle(t *testing.T) {
 
 func TestWriteAccess(t *testing.T) {
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	s := stack.Start(t)
 	ann := s.As(m.customers[0].token)
 	note := m.note(t, ann, "Tea")
@@ -375,7 +363,7 @@ func TestWriteAccess(t *testing.T) {
 func TestFollowAndUnfollow(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 4)
+		m := openMarket(t, stack, 4)
 		s := stack.Start(t)
 		other := s
 		if stack.Name == "real" {
@@ -401,24 +389,23 @@ func TestFollowAndUnfollow(t *testing.T) {
 			fmt.Sprintf(`{"user":{"followeeCount":2,"commonFollowees":{"edges":[{"node":{"id":%q}}]},"followees":{"edges":[{"node":{"id":%[1]q}},{"node":{"id":%q}}]}}}`, people[2].id, people[1].id))
 		does(s, `query U($id: ID!) { user(id: $id) { followers { edges { node { id isFollowed } } } commonFollowees { edges { node { id } } } } }`, people[2].id,
 			fmt.Sprintf(`"followers":{"edges":[{"node":{"id":%q,"isFollowed":false}},{"node":{"id":%q,"isFollowed":false}}]},"commonFollowees":{"edges":[]}`, people[1].id, people[0].id))
-		key := fmt.Sprintf("td:follow:out:{%d}", numberIn(t, people[0].id))
-		testkit.Eventually(t, 20*time.Second, func() bool { // a set that was read during a follow is not cached, but the next one is
+		key := fmt.Sprintf("td:follow:out:{%d}", number(t, people[0].id))
+		testkit.Eventually(t, 20*time.Second, func() bool { // a set that was read during a follow is not cached
 			does(bob, `query U($id: ID!) { user(id: $id) { followees { edges { node { id } } } } }`, people[0].id, people[1].id)
-			return s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Err() == nil
+			return s.Components().State.ZScore(t.Context(), key, fmt.Sprint(number(t, people[1].id))).Err() == nil
 		})
 		for range 2 {
 			does(ann, unfollow, people[1].id, `{"user":{"isFollowed":false,"followerCount":0},"userErrors":[]}`)
 		}
-		if n, err := s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err == nil {
+		if n, err := s.Components().State.ZScore(t.Context(), key, fmt.Sprint(number(t, people[1].id))).Result(); err == nil {
 			t.Errorf("the set in Redis contains an unfollowed user: %v", n)
 		}
 	})
 }
 
-// Fields of one place under several names are answered each for itself.
-func TestClientNamesDoNotMixAnswers(t *testing.T) {
+func TestAliasesDoNotMixAnswers(t *testing.T) {
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 2)
+	m := openMarket(t, stack, 2)
 	s := stack.Start(t)
 	ann := s.As(m.customers[0].token)
 	note := m.note(t, ann, "Tea")

@@ -14,8 +14,8 @@ import (
 // redsyncRelease is the hash of the script by which redsync releases a mutex.
 const redsyncRelease = "e950836ed1e694540c503ef9972b8de518044d3b"
 
-// An order of a voucher that is one per user takes a redsync mutex for the voucher and the
-// user, on the state Redis or on a majority of --redis-lock-urls. Other orders take none.
+// Only orders of vouchers with a limit of one per user take a mutex, on the state Redis or on
+// a majority of --redis-lock-urls.
 func TestOrderTakesARedsyncMutex(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -34,7 +34,7 @@ func TestOrderTakesARedsyncMutex(t *testing.T) {
 			if tt.nodes > 0 {
 				stack.Config.RedisLockURLs = watched
 			}
-			m := opened(t, stack, 2)
+			m := openMarket(t, stack, 2)
 			s := stack.Start(t)
 			once, often := m.ordinary(t, s, true), m.ordinary(t, s, false)
 			var monitors []*commandLog
@@ -49,32 +49,32 @@ func TestOrderTakesARedsyncMutex(t *testing.T) {
 					t.Fatalf("refused: %s", p.code())
 				}
 			}
-			order(m.customers[1], once) // from now on, all nodes know the script
+			order(m.customers[1], once) // loads the script into all nodes
 			user := m.customers[0]
 			order(user, often)
 			order(user, once)
 			key := fmt.Sprintf("%s:lock:{order:%d:%d}", stack.Config.RedisPrefix, number(t, once), number(t, user.id))
 			for i, w := range monitors {
-				// A majority is enough for the order: the last node may be a little later.
+				// The order waits for a majority only, so the last node may be later.
 				testkit.Eventually(t, 10*time.Second, func() bool { return len(w.about(key)) >= 2 })
 				lines := w.about(key)
 				acquired := strings.Fields(lines[0])
 				if len(lines) != 2 || len(acquired) < 4 || acquired[0] != `"set"` || acquired[len(acquired)-1] != `"nx"` {
-					t.Fatalf("node %d: no acquisition first: %q", i, lines)
+					t.Fatalf("node %d: got %q, want an acquisition first", i, lines)
 				}
 				value := acquired[2]
 				if want := fmt.Sprintf(`"evalsha" "%s" "1" "%s" %s`, redsyncRelease, key, value); lines[1] != want {
-					t.Errorf("node %d: released by %q, not %q", i, lines[1], want)
+					t.Errorf("node %d: got release %q, want %q", i, lines[1], want)
 				}
 				if others := w.about(fmt.Sprintf("{order:%d:", number(t, often))); len(others) > 0 {
-					t.Errorf("node %d: an order of any number took a lock: %q", i, others)
+					t.Errorf("node %d: an unlimited order took a lock: %q", i, others)
 				}
 			}
 		})
 	}
 }
 
-// commandLog has the commands that clients send to a Redis.
+// commandLog records the commands that clients send to a Redis.
 type commandLog struct {
 	mu   sync.Mutex
 	seen []string
@@ -85,7 +85,7 @@ func startCommandLog(t *testing.T, url string) *commandLog {
 	w := &commandLog{}
 	watchCommands(t, url, func(line string) {
 		_, command, ok := strings.Cut(line, "] ")
-		if ok && !strings.Contains(line, " lua] ") { // what a script runs
+		if ok && !strings.Contains(line, " lua] ") { // skips commands of scripts
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.seen = append(w.seen, command)
@@ -94,7 +94,7 @@ func startCommandLog(t *testing.T, url string) *commandLog {
 	return w
 }
 
-// about returns the commands that have a text.
+// about returns the commands that contain a text.
 func (w *commandLog) about(text string) (found []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// pile inserts jobs of topics without handlers: two parked ones and a waiting one.
+// pile inserts two parked jobs and a waiting one, of topics without handlers.
 func pile(t *testing.T, stack *apptest.Stack) {
 	t.Helper()
 	const insert = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at, parked_at) VALUES
@@ -23,13 +23,13 @@ const queueStats = `{ queueStats { name lag pending oldestSeconds parked } }`
 func TestQueueStatsAreForAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		s := hire(t, stack)
+		s := startStaff(t, stack)
 		pile(t, stack)
 		for _, tt := range []struct {
 			name string
 			who  *apptest.Server
 			want string
-		}{{"anonymous", s.nobody, "UNAUTHENTICATED"}, {"a customer", s.customer, "FORBIDDEN"}, {"a merchant", s.merchant, "FORBIDDEN"}} {
+		}{{"anonymous", s.anonymous, "UNAUTHENTICATED"}, {"a customer", s.customer, "FORBIDDEN"}, {"a merchant", s.merchant, "FORBIDDEN"}} {
 			if c := code(t, tt.who.Do(t, queueStats, nil, nil)); c != tt.want {
 				t.Errorf("%s gets %q, want %q", tt.name, c, tt.want)
 			}
@@ -44,7 +44,7 @@ func TestQueueStatsAreForAdministrators(t *testing.T) {
 		named := map[string]queue{}
 		for _, q := range got.QueueStats {
 			if q.Lag > 0 != (q.OldestSeconds > 0) {
-				t.Errorf("%+v has an age and nothing that waits, or the other way round", q)
+				t.Errorf("got %+v, want an age only with a lag", q)
 			}
 			q.OldestSeconds = 0
 			named[q.Name] = q

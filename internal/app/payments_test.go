@@ -33,17 +33,16 @@ func TestStartLogsHowPaymentsAreMade(t *testing.T) {
 			warned := warnings(t, s)
 			for _, text := range []string{"payments are not set up", "payments are fake"} {
 				if got := strings.Contains(warned, text); got != (text == tt.warning) {
-					t.Errorf("%q is among the warnings: %v", text, got)
+					t.Errorf("warning %q: got %v", text, got)
 				}
 			}
 			if got := strings.Contains(s.Out.String(), "Payments are fake"); got != (tt.note != "") {
-				t.Errorf("the terminal has the note: %v", got)
+				t.Errorf("note on the terminal: got %v", got)
 			}
 		})
 	}
 }
 
-// Finding 1: BALANCE paid for everything, also with a real provider.
 func TestPaymentsNeedMoneyOrAProvider(t *testing.T) {
 	t.Parallel()
 	const payBy = `mutation P($id: ID!, $m: PayMethod!) { payOrder(orderId: $id, method: $m) { order { status } userErrors { code } } }`
@@ -54,7 +53,7 @@ func TestPaymentsNeedMoneyOrAProvider(t *testing.T) {
 		}
 	}
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		order := func(s *apptest.Server) (ann *apptest.Server, id string) {
 			ann = s.As(m.customers[0].token)
 			var p placed
@@ -90,7 +89,7 @@ func TestAdministratorAdjustsBalances(t *testing.T) {
 	t.Parallel()
 	const adjust = `mutation A($id: ID!, $n: Long!) { adjustBalance(userId: $id, amount: $n, reason: "paid in cash") { balance user { id balance } userErrors { code } } }`
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		stack.Config.PaymentWebhookSecret = "0123456789abcdef"
 		s := stack.Start(t)
 		ann, bob, admin := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.admin.token)
@@ -115,11 +114,11 @@ func TestAdministratorAdjustsBalances(t *testing.T) {
 			}
 		}
 		if got := bob.Do(t, adjust, map[string]any{"id": me.Me.ID, "n": 100}, nil); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "FORBIDDEN" {
-			t.Errorf("a customer adjusts: %+v", got)
+			t.Errorf("a customer adjusts a balance: got %+v", got)
 		}
 		admin.Must(t, adjust, map[string]any{"id": me.Me.ID, "n": 2600}, &a)
 		if got := a.AdjustBalance; got.Balance == nil || *got.Balance != 2600 || got.User.ID != me.Me.ID || own(ann) != 2600 {
-			t.Fatalf("%+v, and the user sees %d", got, own(ann))
+			t.Fatalf("got %+v, and the user sees %d, want 2600", got, own(ann))
 		}
 		var p placed
 		ann.Must(t, orderVoucher, map[string]any{"v": m.ordinary(t, s, false)}, &p)
@@ -127,13 +126,13 @@ func TestAdministratorAdjustsBalances(t *testing.T) {
 		var paid struct{ PayOrder struct{ Order shownOrder } }
 		ann.Must(t, `mutation P($id: ID!) { payOrder(orderId: $id, method: BALANCE) { order { status } } }`, map[string]any{"id": id}, &paid)
 		if paid.PayOrder.Order.Status != "PAID" || own(ann) != 100 {
-			t.Errorf("%+v, and the balance is %d", paid, own(ann))
+			t.Errorf("got %+v and a balance of %d, want 100", paid, own(ann))
 		}
 		if admin.Must(t, adjust, map[string]any{"id": me.Me.ID, "n": -101}, &a); len(a.AdjustBalance.UserErrors) != 1 || a.AdjustBalance.UserErrors[0].Code != "INSUFFICIENT_BALANCE" {
 			t.Errorf("below zero: %+v", a)
 		}
 		if status, code := step(t, ann, "refund", id); status != "REFUNDED" || own(ann) != 2600 {
-			t.Errorf("refund: %s %s, and the balance is %d", status, code, own(ann))
+			t.Errorf("refund: got %s %s and a balance of %d, want 2600", status, code, own(ann))
 		}
 	})
 }
@@ -142,7 +141,7 @@ func TestProviderConfirmsPaymentsByWebhook(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef"
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	stack.Config.PaymentWebhookSecret = secret
 	s := stack.Start(t)
 	ann := s.As(m.customers[0].token)
@@ -159,9 +158,9 @@ func TestProviderConfirmsPaymentsByWebhook(t *testing.T) {
 	for _, method := range []string{"ALIPAY", "WECHAT"} {
 		id, number, status := pay(method)
 		if status != "UNPAID" {
-			t.Errorf("%s, before its word: %s", method, status)
+			t.Errorf("%s, before the notice: got %s, want UNPAID", method, status)
 		}
-		says := func(state, want string) {
+		notify := func(state, want string) {
 			t.Helper()
 			if code := notice(t, s, secret, number, state, 2499); code != http.StatusConflict {
 				t.Errorf("%s %s of another amount: %d", method, state, code)
@@ -175,18 +174,18 @@ func TestProviderConfirmsPaymentsByWebhook(t *testing.T) {
 				t.Errorf("%s %s: %s, want %s", method, state, of.Order.Status, want)
 			}
 		}
-		if code := notice(t, s, "another secret of ours", number, "CONFIRMED", 2500); code != http.StatusUnauthorized {
+		if code := notice(t, s, "another secret of 16 bytes", number, "CONFIRMED", 2500); code != http.StatusUnauthorized {
 			t.Errorf("%s, forged: %d", method, code)
 		}
-		says("CONFIRMED", "PAID")
+		notify("CONFIRMED", "PAID")
 		if status, code := step(t, ann, "refund", id); status != "REFUNDING" || code != "" {
 			t.Errorf("%s, refund: %s %s", method, status, code)
 		}
-		says("REFUNDED", "REFUNDED")
+		notify("REFUNDED", "REFUNDED")
 	}
 }
 
-// notice sends the provider's notice about the first attempt to pay an order.
+// notice sends the provider's notice about the first payment attempt of an order.
 func notice(t *testing.T, s *apptest.Server, secret, number, state string, amount int) (status int) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"orderNumber": number, "attempt": 1, "state": state, "amount": amount, "currency": "CNY"})

@@ -24,31 +24,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A question is a random query of anything in the schema.
-type question struct {
+// randomQuery generates a query of the whole schema.
+type randomQuery struct {
 	rnd    *rand.Rand
 	schema *ast.Schema
-	ids    map[string][]string // by type, some of nothing
+	ids    map[string][]string // by type, some of missing objects
 	number []string            // of orders
 	defs   []string            // named fragments
 	vars   map[string]any
 	decl   []string // of variables
 }
 
-// unsteady lists fields whose value changes all the time, or differs between servers. Their
-// answers are compared without their values.
+// unsteady lists fields whose values change all the time, or differ between servers. Only
+// their types are compared.
 var unsteady = []string{ //nolint:gochecknoglobals // constants
 	"Query.serverTime", "Query.cacheStats", "Query.hotKeys", "Query.queueStats", "Query.siteStats", "Shop.visits", "Shop.visitsByDay",
 	"Query.salesByDay", "Session.lastUsedAt", "NoteEdge.cursor", "PageInfo.startCursor", "PageInfo.endCursor", "FeedConnection.liveCursor",
 }
 
-const deepest = 5 // levels of a query
+const maxDepth = 5 // levels of a query
 
-func (q *question) text() string {
+func (q *randomQuery) text() string {
 	roots := make([]string, 0, 2)
 	for range 1 + q.rnd.IntN(2) {
 		f := pick(q.rnd, q.fields(q.schema.Query)...)
-		for q.rnd.IntN(3) > 0 && f.Directives.ForName("auth") != nil { // else most are refused
+		for q.rnd.IntN(3) > 0 && f.Directives.ForName("auth") != nil { // otherwise most are rejected
 			f = pick(q.rnd, q.fields(q.schema.Query)...)
 		}
 		roots = append(roots, q.field(q.schema.Query, f, 0))
@@ -62,8 +62,8 @@ func (q *question) text() string {
 
 func pick[V any](rnd *rand.Rand, of ...V) V { return of[rnd.IntN(len(of))] }
 
-// fields are those of a type that a query may ask for.
-func (q *question) fields(d *ast.Definition) (all []*ast.FieldDefinition) {
+// fields returns the fields of a type, without introspection.
+func (q *randomQuery) fields(d *ast.Definition) (all []*ast.FieldDefinition) {
 	for _, f := range d.Fields {
 		if !strings.HasPrefix(f.Name, "__") {
 			all = append(all, f)
@@ -72,8 +72,8 @@ func (q *question) fields(d *ast.Definition) (all []*ast.FieldDefinition) {
 	return all
 }
 
-// field is a field of a type, under an alias of its own.
-func (q *question) field(of *ast.Definition, f *ast.FieldDefinition, depth int) string {
+// field returns a field of a type, with a random alias.
+func (q *randomQuery) field(of *ast.Definition, f *ast.FieldDefinition, depth int) string {
 	kind := "a"
 	if slices.Contains(unsteady, of.Name+"."+f.Name) {
 		kind = "unsteady"
@@ -89,7 +89,7 @@ func (q *question) field(of *ast.Definition, f *ast.FieldDefinition, depth int) 
 		text += "(" + strings.Join(args, ", ") + ")"
 	}
 	if q.rnd.IntN(60) == 0 {
-		text += " @include(if: true)" // which is left to gqlgen
+		text += " @include(if: true)" // plans do not support it
 	}
 	if to := q.schema.Types[f.Type.Name()]; !to.IsLeafType() {
 		text += q.set(to, depth+1)
@@ -99,7 +99,7 @@ func (q *question) field(of *ast.Definition, f *ast.FieldDefinition, depth int) 
 
 // value returns a value of an argument or an input field: a literal or a variable, rarely
 // an invalid one.
-func (q *question) value(f *ast.FieldDefinition, name string, typ *ast.Type) string {
+func (q *randomQuery) value(f *ast.FieldDefinition, name string, typ *ast.Type) string {
 	literal := q.literal(f, name, typ)
 	if q.rnd.IntN(2) == 0 {
 		return literal
@@ -113,7 +113,7 @@ func (q *question) value(f *ast.FieldDefinition, name string, typ *ast.Type) str
 	return "$" + variable
 }
 
-func (q *question) literal(f *ast.FieldDefinition, name string, typ *ast.Type) string {
+func (q *randomQuery) literal(f *ast.FieldDefinition, name string, typ *ast.Type) string {
 	if typ.Elem != nil {
 		var list []string
 		for range q.rnd.IntN(4) {
@@ -153,7 +153,7 @@ func (q *question) literal(f *ast.FieldDefinition, name string, typ *ast.Type) s
 }
 
 // id returns an id of the type that a field needs, rarely of another type.
-func (q *question) id(f *ast.FieldDefinition, name string) string {
+func (q *randomQuery) id(f *ast.FieldDefinition, name string) string {
 	typ := f.Type.Name()
 	if name == "typeId" {
 		typ = "ShopType"
@@ -170,8 +170,8 @@ func (q *question) id(f *ast.FieldDefinition, name string) string {
 	return pick(q.rnd, q.ids[typ]...)
 }
 
-// set is a selection set of a type.
-func (q *question) set(of *ast.Definition, depth int) string {
+// set returns a selection set of a type.
+func (q *randomQuery) set(of *ast.Definition, depth int) string {
 	parts := []string{"__typename"}
 	on := of
 	for range 1 + q.rnd.IntN(5) {
@@ -183,7 +183,7 @@ func (q *question) set(of *ast.Definition, depth int) string {
 			continue
 		}
 		f := pick(q.rnd, fields...)
-		if depth >= deepest && !q.schema.Types[f.Type.Name()].IsLeafType() {
+		if depth >= maxDepth && !q.schema.Types[f.Type.Name()].IsLeafType() {
 			continue
 		}
 		part := q.field(on, f, depth)
@@ -199,19 +199,18 @@ func (q *question) set(of *ast.Definition, depth int) string {
 		}
 		parts = append(parts, part)
 	}
-	// Connections are of use for what is in them.
-	if edges := of.Fields.ForName("edges"); edges != nil && depth < deepest {
+	if edges := of.Fields.ForName("edges"); edges != nil && depth < maxDepth {
 		parts = append(parts, q.field(of, edges, depth))
 	}
-	if node := of.Fields.ForName("node"); node != nil && depth <= deepest {
+	if node := of.Fields.ForName("node"); node != nil && depth <= maxDepth {
 		parts = append(parts, q.field(of, node, depth))
 	}
 	q.rnd.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	return " { " + strings.Join(parts, " ") + " }"
 }
 
-// steady is an answer to compare: without the values of unsteady fields, and with its errors
-// in one order, since gqlgen's resolvers fail in any.
+// steady returns an answer without the values of unsteady fields and with sorted errors,
+// because gqlgen's resolvers fail in any order.
 func steady(t *testing.T, answer string) string {
 	t.Helper()
 	errors := ""
@@ -230,8 +229,8 @@ func steady(t *testing.T, answer string) string {
 	return string(values(data.Data)) + errors
 }
 
-// values returns JSON with unsteady fields reduced: each scalar becomes its kind. Null
-// stays, and so does the number of elements, except of fields that a server counts.
+// values returns JSON in which each scalar of an unsteady field is its type, and each list of
+// it has at most one element.
 func values(text json.RawMessage) json.RawMessage {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
@@ -252,7 +251,7 @@ func value(in *json.Decoder, out *bytes.Buffer, hide bool) {
 		out.WriteByte('[')
 		for n := 0; in.More(); n++ {
 			one := out
-			if hide && n > 0 { // so many that are alike
+			if hide && n > 0 { // keep one element
 				one = &bytes.Buffer{}
 			}
 			value(in, one, hide)
@@ -276,7 +275,7 @@ func value(in *json.Decoder, out *bytes.Buffer, hide bool) {
 	out.WriteByte(' ')
 }
 
-// ask returns the whole answer, byte by byte.
+// ask returns the response body of a query.
 func ask(t *testing.T, s *apptest.Server, token, text string, vars map[string]any) string {
 	body, err := json.Marshal(map[string]any{"query": text, "variables": vars})
 	if err != nil {
@@ -304,12 +303,11 @@ func ask(t *testing.T, s *apptest.Server, token, text string, vars map[string]an
 	return string(got)
 }
 
-// Two servers answer by plans, one by gqlgen only. All get queries during changes. Once
-// the changes have returned, all must give the same answers to random queries of the whole
-// schema, errors too.
+// Two servers use plans, one uses only gqlgen. Queries run during changes. After the changes,
+// all servers must give the same answers and errors to random queries of the whole schema.
 func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number does
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number is fine
 	t.Logf("seed %d", seed)
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
@@ -319,10 +317,10 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	stack.Config.Without = []string{"plans"}
 	plain := stack.Start(t)
-	quiet(t, a, b, plain)
+	awaitIdle(t, a, b, plain)
 	ids := map[string][]string{}
 	for typ, n := range map[string]int64{"Shop": 25, "Note": 60, "User": 30, "ShopType": 14, "Comment": 20} {
-		for i := range n + 2 { // two of nothing
+		for i := range n + 2 { // two of missing objects
 			ids[typ] = append(ids[typ], scalar.ID{Type: typ, N: i + 1}.String())
 		}
 	}
@@ -330,24 +328,24 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	numbers := sells(t, a, m, ids)
 	schema := generated.NewExecutableSchema(graph.New(graph.Services{})).Schema()
 	random := func(n uint64) (text string, vars map[string]any, token string) {
-		rnd := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // a test is no secret
-		q := &question{rnd: rnd, schema: schema, ids: ids, number: numbers, vars: map[string]any{}}
+		rnd := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // not a secret
+		q := &randomQuery{rnd: rnd, schema: schema, ids: ids, number: numbers, vars: map[string]any{}}
 		switch rnd.IntN(5) {
 		case 0:
 		case 1:
-			token = people[rnd.IntN(2)].token // who may ask for more
+			token = people[rnd.IntN(2)].token // privileged users
 		default:
 			token = people[rnd.IntN(8)].token
 		}
 		return q.text(), q.vars, token
 	}
-	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test is no secret
-	n, asked := uint64(2), map[string]int{}
+	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not a secret
+	n, counts := uint64(2), map[string]int{}
 	for burst := range 8 {
 		var all sync.WaitGroup
 		changes := make([]func(), 12)
 		for i := range changes {
-			changes[i] = aChange(t, rnd, []*apptest.Server{a, b}, people, ids, burst)
+			changes[i] = randomChange(t, rnd, []*apptest.Server{a, b}, people, ids, burst)
 		}
 		for worker := range 3 {
 			all.Go(func() {
@@ -367,28 +365,28 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 		}
 		all.Wait()
 		n += 60
-		for i := begin; i < begin+60; i++ { // also the queries of the changes
+		for i := begin; i < begin+60; i++ { // repeats the queries during the changes
 			text, vars, token := random(i)
 			answer := compare(t, text, vars, token, a, b, plain)
-			asked["all"]++
+			counts["all"]++
 			if !strings.Contains(answer, "errors:") {
-				asked["without errors"]++
+				counts["without errors"]++
 			}
 			if token == people[0].token || token == people[1].token {
-				asked["by privileged users"]++
+				counts["by privileged users"]++
 			}
 		}
 		if t.Failed() {
 			return
 		}
 	}
-	if asked["without errors"] < asked["all"]/4 || asked["without errors"] == asked["all"] {
-		t.Errorf("too few queries without errors, or only such: %v", asked)
+	if counts["without errors"] < counts["all"]/4 || counts["without errors"] == counts["all"] {
+		t.Errorf("got %v, want queries with and without errors", counts)
 	}
-	t.Log(asked)
+	t.Log(counts)
 	left := map[string]int{}
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
-		for _, line := range s.Log.Lines(t) { // a client's mistakes are left to gqlgen too
+		for _, line := range s.Log.Lines(t) { // gqlgen also executes invalid queries
 			err, _ := line["err"].(string)
 			if line["msg"] == "query is executed without a plan" {
 				left[err]++
@@ -401,7 +399,7 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	t.Log(left)
 }
 
-// sells makes vouchers and orders, adds their ids, and returns the numbers of the orders.
+// sells creates vouchers and orders, adds their ids, and returns the order numbers.
 func sells(t *testing.T, s *apptest.Server, m market, ids map[string][]string) (numbers []string) {
 	t.Helper()
 	ordinary, flash := m.ordinary(t, s, false), m.flash(t, s, 10, -time.Second, time.Hour)
@@ -422,7 +420,7 @@ func sells(t *testing.T, s *apptest.Server, m market, ids map[string][]string) (
 	return numbers
 }
 
-// compare queries until all servers agree: local caches of others may be slightly older.
+// compare queries until all servers agree, because their local caches may be slightly stale.
 func compare(t *testing.T, text string, vars map[string]any, token string, a, b, plain *apptest.Server) string {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -437,8 +435,8 @@ func compare(t *testing.T, text string, vars map[string]any, token string, a, b,
 	}
 }
 
-// aChange returns a random mutation by a random user.
-func aChange(t *testing.T, rnd *rand.Rand, servers []*apptest.Server, people []person, ids map[string][]string, burst int) func() {
+// randomChange returns a random mutation by a random user.
+func randomChange(t *testing.T, rnd *rand.Rand, servers []*apptest.Server, people []person, ids map[string][]string, burst int) func() {
 	who := people[2+rnd.IntN(len(people)-2)]
 	what, n := rnd.IntN(9), rnd.IntN(1000)
 	one := func(typ string) string { return ids[typ][rnd.IntN(len(ids[typ])-2)] }

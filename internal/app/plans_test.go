@@ -35,18 +35,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// small is the size of a table up to which reading it all is as good as any index.
-const small = 500
+// smallTable is the number of rows up to which a full scan is as good as an index.
+const smallTable = 500
 
-// excused lists statements that may read a whole table, by a part of their text, with the
-// reason.
+// excused lists statements that may read a whole table, by a part of their text.
 var excused = map[string]struct { //nolint:gochecknoglobals // constant
-	generic, sent bool // of which plan that is so
+	generic, sent bool // plans that may
 	why           string
 }{
 	`("orders"."pay_before" < $3 OR (NOT (EXISTS`: {
 		generic: true,
-		why:     "the index of unpaid orders covers that status only, which a generic plan does not know; statements of ent are not prepared",
+		why:     "a generic plan cannot use the index of unpaid orders, which covers only that status; statements of ent are not prepared",
 	},
 	`AND NOT EXISTS (SELECT "picture_uses"."id"`: {
 		generic: true, sent: true,
@@ -54,7 +53,7 @@ var excused = map[string]struct { //nolint:gochecknoglobals // constant
 	},
 	`done_at >= (extract(epoch FROM statement_timestamp()) * 1000)::bigint - $2::bigint`: {
 		generic: true, sent: true,
-		why: "what a Redis lost is done again: rare, and rows of jobs that are done are soon swept",
+		why: "replays after a loss of Redis are rare, and finished jobs are soon deleted",
 	},
 }
 
@@ -124,9 +123,9 @@ func (t recordedTx) ExecContext(ctx context.Context, text string, args ...any) (
 	}).ExecContext(ctx, text, args...)
 }
 
-// Every statement that a request waits for or that runs periodically uses an index, with a
-// generic plan (as for prepared statements) and with a plan for its arguments. It covers
-// all statements in files, and those that ent sends in the calls below.
+// Statements of requests and of periodic jobs use an index, with a generic plan (as for
+// prepared statements) and with a plan for their arguments. The test covers all SQL files,
+// and the statements that ent sends in the calls below.
 func TestStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -134,7 +133,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.CodeSender = storetest.Postgres(t), storetest.Redis(t), "off", "console"
 	cfg.DataDir, cfg.DemoPictures, cfg.L1Bytes, cfg.Without = t.TempDir(), false, 0, []string{"cache"}
 	var sent *recorder
-	house, err := app.OpenThrough(ctx, &cfg, prometheus.NewRegistry(), slog.New(slog.DiscardHandler), func(d dialect.Driver) dialect.Driver {
+	c, err := app.OpenThrough(ctx, &cfg, prometheus.NewRegistry(), slog.New(slog.DiscardHandler), func(d dialect.Driver) dialect.Driver {
 		sent = &recorder{Driver: d, seen: map[string][]any{}}
 		return sent
 	})
@@ -142,7 +141,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := house.Close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -150,18 +149,18 @@ func TestStatementsUseIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := house.DB.ExecContext(ctx, string(bulk)); err != nil {
+	if _, err := c.DB.ExecContext(ctx, string(bulk)); err != nil {
 		t.Fatal(err)
 	}
-	big := bigTables(t, house.DB.DB)
+	big := bigTables(t, c.DB.DB)
 	for _, name := range []string{"shops", "users", "notes", "note_counts", "note_events", "comments", "likes", "follows", "orders", "payments", "vouchers", "flash_sales", "outbox_jobs", "sessions", "visit_days", "pictures", "picture_uses", "check_ins"} {
 		if !big[name] {
-			t.Errorf("the town has too few %s for a plan to matter", name)
+			t.Errorf("got too few %s for a plan to matter", name)
 		}
 	}
 	clear(sent.seen)
 	var workers sync.WaitGroup
-	for name, call := range reads(house) {
+	for name, call := range reads(c) {
 		one := func() {
 			if err := call(ctx); err != nil && !errors.Is(err, apierror.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -176,7 +175,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	workers.Wait()
 	texts := fileStatements(t)
 	maps.Copy(texts, sent.seen)
-	conn, err := house.DB.Conn(ctx)
+	conn, err := c.DB.Conn(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,23 +193,23 @@ func TestStatementsUseIndexes(t *testing.T) {
 		for of, plan := range plans {
 			checked++
 			if scanned := scans(t, plan, big); len(scanned) > 0 {
-				t.Errorf("with a plan for %s it reads all of %v:\n%s\n%s", of, scanned, text, plan)
+				t.Errorf("the plan for %s reads all of %v:\n%s\n%s", of, scanned, text, plan)
 			}
 		}
 	}
 	all := strings.Join(slices.Collect(maps.Keys(texts)), "\n")
 	for part, e := range excused {
 		if !strings.Contains(all, part) {
-			t.Errorf("no statement has %q any more, which is excused: %s", part, e.why)
+			t.Errorf("no statement contains the excused %q (%s)", part, e.why)
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d plans were checked", checked)
+		t.Errorf("got %d checked plans, want at least 100", checked)
 	}
 	t.Logf("%d plans of %d statements", checked, len(texts))
 }
 
-// reads returns the calls by which clients and workers read.
+// reads returns the reading calls of clients and workers, and some writes.
 func reads(h *app.Components) map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{}
 	add := func(name string, call func(context.Context) error) { calls[name] = call }
@@ -267,15 +266,15 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("counts of notes", func(ctx context.Context) error { _, err := h.Notes.Counts(ctx, some); return err })
 	add("an author's notes", func(ctx context.Context) error { _, err := h.Notes.ByAuthors(ctx, some, 20, ""); return err })
 	add("a shop's notes", func(ctx context.Context) error { _, err := h.Notes.ByShops(ctx, some, 20, ""); return err })
-	add("notes that are alive", func(ctx context.Context) error { _, err := h.Notes.Exist(ctx, some); return err })
+	add("existing notes", func(ctx context.Context) error { _, err := h.Notes.Exist(ctx, some); return err })
 	add("notes past the cache", func(ctx context.Context) error { _, err := h.Notes.ByIDsOrSnapshot(ctx, some); return err })
 	add("hot notes", func(ctx context.Context) error { _, err := h.Notes.Hot(ctx, 20, ""); return err })
 	add("comments", func(ctx context.Context) error { _, err := h.Comments.ByIDs(ctx, some); return err })
 	add("comments of notes", func(ctx context.Context) error { _, err := h.Comments.ByNotes(ctx, some, 20, ""); return err })
 	add("replies", func(ctx context.Context) error { _, err := h.Comments.Replies(ctx, some, 20, ""); return err })
-	add("what a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
+	add("likes of a user", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
 	add("old notes that a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 1, []int64{1, 2, 3}); return err })
-	add("who liked first", func(ctx context.Context) error { _, err := h.NoteLikes.FirstLikers(ctx, some, 10); return err })
+	add("first likers", func(ctx context.Context) error { _, err := h.NoteLikes.FirstLikers(ctx, some, 10); return err })
 	add("follows of a user among some", func(ctx context.Context) error { _, err := h.Follows.IsFollowed(ctx, 1, some); return err })
 	add("followers", func(ctx context.Context) error { _, err := h.Follows.Followers(ctx, some, 20, ""); return err })
 	add("followees", func(ctx context.Context) error { _, err := h.Follows.Followees(ctx, some, 20, ""); return err })
@@ -283,7 +282,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("the newest notes", func(ctx context.Context) error { return h.Feed.RefreshFanOuts(ctx) })
 	add("a feed", func(ctx context.Context) error { _, err := h.Feed.Page(ctx, 11, 20, ""); return err })
 	add("a feed with thousands of followees", func(ctx context.Context) error {
-		// The test needs the statements and not the page, which takes many of them.
+		// The test needs the statements only, and the page takes many of them.
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if _, err := h.Feed.Page(ctx, 1, 20, ""); ctx.Err() == nil {
@@ -320,17 +319,17 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add(momentary[1], aMoment(h.Orders.UpdateCounters))
 	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.ShopStatsByDay(ctx, 11, from, to); return err })
 	add("check-ins", func(ctx context.Context) error { _, err := h.CheckIns.Month(ctx, 11, ""); return err })
-	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.DeleteOrphans(ctx); return err })
+	add("orphaned pictures", func(ctx context.Context) error { _, err := h.Media.DeleteOrphans(ctx); return err })
 	add("checking in", func(ctx context.Context) error { _, _, err := h.CheckIns.CheckIn(ctx, 13); return err })
 	add("liking", func(ctx context.Context) error { return h.NoteLikes.Like(ctx, 13, 14) })
 	add("following", func(ctx context.Context) error { return h.Follows.Follow(ctx, 13, 19_999) })
 	return calls
 }
 
-// momentary are the calls by [aMoment]. They run in parallel, because each takes seconds.
-var momentary = []string{"unpaid orders whose time is over", "paid orders to be counted"} //nolint:gochecknoglobals // constant
+// momentary lists the calls by [aMoment]. They run in parallel, because each takes seconds.
+var momentary = []string{"expired orders", "uncounted orders"} //nolint:gochecknoglobals // constant
 
-// aMoment runs a worker until it has read the due rows.
+// aMoment runs a worker for 2.5 seconds, so that it reads the due rows.
 func aMoment(worker func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
@@ -339,7 +338,7 @@ func aMoment(worker func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// fileStatements are the statements of all files that Postgres is sent.
+// fileStatements returns the Postgres statements of all SQL files.
 func fileStatements(t *testing.T) map[string][]any {
 	t.Helper()
 	texts := map[string][]any{}
@@ -353,7 +352,7 @@ func fileStatements(t *testing.T) map[string][]any {
 				if strings.Contains(path, ".sqlite.") {
 					continue
 				}
-				text, err := os.ReadFile(path) //nolint:gosec // of this repository
+				text, err := os.ReadFile(path) //nolint:gosec // a file of this repository
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -362,12 +361,12 @@ func fileStatements(t *testing.T) map[string][]any {
 		}
 	}
 	if len(texts) < 40 {
-		t.Fatalf("only %d statements were found in files", len(texts))
+		t.Fatalf("got %d statements in files, want at least 40", len(texts))
 	}
 	return texts
 }
 
-// expand is a pattern for each word in braces.
+// expand returns a pattern for each word in braces.
 func expand(pattern string) (all []string) {
 	before, rest, found := strings.Cut(pattern, "{")
 	words, after, _ := strings.Cut(rest, "}")
@@ -393,7 +392,7 @@ func excuses(text string) (generic, sent bool) {
 func bigTables(t *testing.T, db *sql.DB) map[string]bool {
 	t.Helper()
 	big := map[string]bool{}
-	err := sqldb.Each(t.Context(), db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > $1", []any{small}, func(rows *sql.Rows) error {
+	err := sqldb.Each(t.Context(), db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > $1", []any{smallTable}, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		big[name] = true
@@ -407,7 +406,7 @@ func bigTables(t *testing.T, db *sql.DB) map[string]bool {
 
 var placeholder = regexp.MustCompile(`\$(\d+)`) //nolint:gochecknoglobals // constant
 
-// generic is the plan of a statement that serves any arguments.
+// generic returns the generic plan of a statement.
 func generic(t *testing.T, conn *sql.Conn, text string) string {
 	t.Helper()
 	args := 0
@@ -415,7 +414,7 @@ func generic(t *testing.T, conn *sql.Conn, text string) string {
 		n, _ := strconv.Atoi(m[1])
 		args = max(args, n)
 	}
-	for _, statement := range []string{"SET plan_cache_mode = force_generic_plan", "DEALLOCATE ALL", "PREPARE looked_at AS " + text} {
+	for _, statement := range []string{"SET plan_cache_mode = force_generic_plan", "DEALLOCATE ALL", "PREPARE inspected AS " + text} {
 		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
 			t.Errorf("%v: %s", err, statement)
 			return ""
@@ -425,7 +424,7 @@ func generic(t *testing.T, conn *sql.Conn, text string) string {
 	if args > 0 {
 		call = "(NULL" + strings.Repeat(", NULL", args-1) + ")"
 	}
-	return explained(t, conn, "EXPLAIN (FORMAT JSON) EXECUTE looked_at"+call)
+	return explained(t, conn, "EXPLAIN (FORMAT JSON) EXECUTE inspected"+call)
 }
 
 func explained(t *testing.T, conn *sql.Conn, explain string, args ...any) (plan string) {
@@ -436,7 +435,7 @@ func explained(t *testing.T, conn *sql.Conn, explain string, args ...any) (plan 
 	return plan
 }
 
-// scans are the big tables that a plan reads as a whole.
+// scans returns the big tables that a plan reads as a whole.
 func scans(t *testing.T, plan string, big map[string]bool) (tables []string) {
 	t.Helper()
 	if plan == "" {

@@ -20,15 +20,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// An example of the playground: a document of several operations, which a visitor runs
-// one after another.
+// example is a document of the playground. Its operations run one after another.
 type example struct {
 	name, text string
 	role       string // of the caller; "" is anonymous
 	variables  map[string]any
 }
 
-// playgroundExamples reads the examples as the playground does.
+// playgroundExamples reads the examples, like the playground.
 func playgroundExamples(t *testing.T) []example {
 	t.Helper()
 	files, err := filepath.Glob("../web/app/src/playground/examples/*.graphql")
@@ -55,7 +54,7 @@ func playgroundExamples(t *testing.T) []example {
 	return all
 }
 
-// days puts the day and the time that are meant in the place of TODAY-29 and NOW+7.
+// days replaces words like TODAY-29 and NOW+7 by the day or the time.
 func days(variables string) string {
 	return regexp.MustCompile(`"(TODAY|NOW)([+-]\d+)?"`).ReplaceAllStringFunc(variables, func(word string) string {
 		word = strings.Trim(word, `"`)
@@ -94,8 +93,7 @@ func TestPlaygroundExamplesAreValid(t *testing.T) {
 	}
 }
 
-// Every operation of every example succeeds for its role on the first day of the demo
-// town.
+// Every operation succeeds for its role in a new demo town.
 func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Embedded(t).Start(t)
@@ -103,7 +101,7 @@ func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(customer|merchant|admin) +phone (\S+) +password (\S+)`).FindAllStringSubmatch(s.Out.String(), -1) {
 		people[m[1]], _ = s.LoginWith(t, map[string]any{"phone": m[2], "password": m[3]})
 	}
-	known := map[string]any{} // what a visitor would copy from an answer to the variables
+	known := map[string]any{} // ids from answers, for variables
 	for _, e := range playgroundExamples(t) {
 		for _, m := range regexp.MustCompile(`(?m)^(query|mutation|subscription) (\w+)`).FindAllStringSubmatch(e.text, -1) {
 			kind, name := m[1], m[2]
@@ -122,11 +120,11 @@ func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 					m := regexp.MustCompile(`customer +phone (\S+) +password (\S+)`).FindStringSubmatch(s.Out.String())
 					variables["phone"], variables["password"] = m[1], m[2]
 				case "SendLoginCode":
-					variables["phone"] = "+99900345679" // the other phone gets its code below
+					variables["phone"] = "+99900345679" // LoginByCode gets the code of the other phone
 				}
 				answer := runExample(t, s.URL, people[e.role], kind, map[string]any{"query": e.text, "operationName": name, "variables": variables})
 				if strings.Contains(answer, `"errors"`) || regexp.MustCompile(`"userErrors":\[\{`).MatchString(answer) || regexp.MustCompile(`"(node|note|shop|user|me)":null`).MatchString(answer) {
-					t.Errorf("it is answered by %s", answer)
+					t.Errorf("got %s", answer)
 				}
 				for variable, noun := range map[string]string{"orderId": "order", "noteId": "note"} {
 					if m := regexp.MustCompile(`"` + noun + `":\{"id":"(\w+)"`).FindStringSubmatch(answer); m != nil {
@@ -138,8 +136,8 @@ func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
 	}
 }
 
-// runExample runs an operation with a token, or anonymously if it is empty. It returns the
-// answer, or the first event of a subscription.
+// runExample runs an operation, anonymously without a token. It returns the answer, or the
+// first event of a subscription.
 func runExample(t *testing.T, url, token, kind string, request map[string]any) string {
 	t.Helper()
 	body, err := json.Marshal(request)

@@ -15,8 +15,8 @@ import (
 
 const aliasesAtOnce = 5 // root fields of one mutation
 
-// refusals sends a write n times, by aliases. It returns the codes of the refusals in their
-// order, "" for writes that were done. Each LIMIT_REACHED must name a time to try again.
+// refusals sends a write n times, by aliases. It returns the error code of each, or "" for a
+// success. Each LIMIT_REACHED must have a retry time.
 func refusals(t *testing.T, as *apptest.Server, alias string, n int) []string {
 	t.Helper()
 	if n > aliasesAtOnce {
@@ -41,20 +41,20 @@ func refusals(t *testing.T, as *apptest.Server, alias string, n int) []string {
 			codes[i] = e.Code
 			wait := e.RetryAfterSeconds
 			if e.Code == "LIMIT_REACHED" && (wait == nil || *wait < 1 || *wait > 3600 || !strings.Contains(e.Message, "minutes")) {
-				t.Errorf("%s: %q, try again in %v s", alias, e.Message, wait)
+				t.Errorf("%s: %q, retry in %v s", alias, e.Message, wait)
 			}
 		}
 	}
 	return codes
 }
 
-// Finding 2 of the penetration test: one user wrote without an end, by aliases too.
+// Aliases of one request count separately.
 func TestContentLimitsHold(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.NotesPerUser, stack.Config.CommentsPerUser, stack.Config.LikesPerUser = 20, 20, 20
 		stack.Config.FollowsPerUser, stack.Config.ShopsPerUser, stack.Config.VouchersPerUser = 20, 20, 20
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		young, owner := s.As(m.customers[0].token), s.As(m.owner.token)
 		note := m.note(t, owner, "To be liked")
@@ -62,8 +62,8 @@ func TestContentLimitsHold(t *testing.T) {
 		type write struct {
 			name      string
 			as        *apptest.Server
-			bad, good string // a write that is refused for another reason, and one that is done
-			done      int    // of good ones until the limit: 2 of a young account
+			bad, good string // an invalid write and a valid one
+			done      int    // valid writes until the limit, which is 2 for a young account
 		}
 		begins, ends := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
 		flash := fmt.Sprintf(`createFlashVoucher(input: {shopId: %q, title: "Noon", payValue: 1, faceValue: 2, stock: 1, beginsAt: %q, endsAt: %q}) { %s }`,
@@ -92,7 +92,7 @@ func TestContentLimitsHold(t *testing.T) {
 		} {
 			for _, code := range refusals(t, w.as, w.bad, 3) {
 				if code == "" || code == "LIMIT_REACHED" {
-					t.Errorf("%s: the invalid write gets %q", w.name, code)
+					t.Errorf("%s: an invalid write got %q", w.name, code)
 				}
 			}
 			want := make([]string, 5)
@@ -103,7 +103,7 @@ func TestContentLimitsHold(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", w.name, d)
 			}
 		}
-		// Likes and follows, given and taken back, count as long as they change something.
+		// Likes, follows and their removals count only if they change something.
 		for _, pair := range [][2]string{
 			{fmt.Sprintf(`likeNote(id: %q) { %s }`, note, refused), fmt.Sprintf(`unlikeNote(id: %q) { %s }`, note, refused)},
 			{fmt.Sprintf(`follow(userId: %q) { %s }`, m.owner.id, refused), fmt.Sprintf(`unfollow(userId: %q) { %s }`, m.owner.id, refused)},
@@ -117,12 +117,12 @@ func TestContentLimitsHold(t *testing.T) {
 			}
 		}
 		if n := s.Counter(t, "tandian_quota_refused_total", "kind", "notes"); n != 3 {
-			t.Errorf("%v refused notes are counted, want 3", n)
+			t.Errorf("got %v counted refusals of notes, want 3", n)
 		}
 	})
 }
 
-// Finding 2: what a tenth is for young accounts, and that 0 is no limit for them too.
+// Young accounts have a tenth of the limit. 0 is no limit, for them too.
 func TestContentLimitsByAge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -132,7 +132,7 @@ func TestContentLimitsByAge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			stack := apptest.Embedded(t)
 			stack.Config.CommentsPerUser = tt.perHour
-			m := opened(t, stack, 1)
+			m := openMarket(t, stack, 1)
 			created := time.Now().AddDate(0, 0, -tt.age)
 			if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE users SET created_at = $1", created); err != nil {
 				t.Fatal(err)
@@ -146,13 +146,12 @@ func TestContentLimitsByAge(t *testing.T) {
 				}
 			}
 			if done != tt.want {
-				t.Errorf("%d comments are added, want %d", done, tt.want)
+				t.Errorf("got %d comments, want %d", done, tt.want)
 			}
 		})
 	}
 }
 
-// Visitors of the demo write more than young accounts may.
 func TestDemoAccountsAreNotYoung(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
@@ -165,13 +164,12 @@ func TestDemoAccountsAreNotYoung(t *testing.T) {
 	}
 }
 
-// Finding 10 of the penetration test, as any visitor sent it. A cached answer of
-// the user's own must not reach others.
+// A cached answer for the user must not reach other viewers.
 func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		ann, id := s.Login(t, "13800001111")
 		ben, _ := s.Login(t, "13800002222")
@@ -193,11 +191,11 @@ func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 			for query, names := range map[string][]string{
 				`query Q($id: ID!, $note: ID!) { user(id: $id) ` + fields + ` x: note(id: $note) { id } }`:                               {"nickname", "birthday", "gender", "role"},
 				`query Q($id: ID!, $note: ID!) { user: node(id: $id) { ... on User ` + fields + ` } x: note(id: $note) { id } }`:         {"nickname", "birthday", "gender", "role"},
-				`query Q($id: ID!, $note: ID!) { user(id: $id) { nickname role } x: note(id: $note) { id } }`:                            {"nickname", "role"}, // by a plan
+				`query Q($id: ID!, $note: ID!) { user(id: $id) { nickname role } x: note(id: $note) { id } }`:                            {"nickname", "role"}, // has a plan
 				`query Q($id: ID!, $note: ID!) { x: user(id: $id) { id } note(id: $note) { author { nickname role } } }`:                 {"nickname", "role"},
 				`query Q($id: ID!, $note: ID!) { x: user(id: $id) { id } note(id: $note) { author { nickname role gender birthday } } }`: {"nickname", "birthday", "gender", "role"},
 			} {
-				for range 3 { // from caches too
+				for range 3 { // also from caches
 					var got struct {
 						User map[string]any
 						Note struct{ Author map[string]any }
@@ -224,7 +222,7 @@ func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 			var got struct{ User map[string]any }
 			s.Must(t, `query Q($id: ID!) { user(id: $id) { role } }`, map[string]any{"id": user}, &got)
 			if got.User["role"] != want {
-				t.Errorf("an anonymous client sees the role %v, want %v", got.User["role"], want)
+				t.Errorf("anonymous: got role %v, want %v", got.User["role"], want)
 			}
 		}
 		var followers struct {
@@ -236,21 +234,20 @@ func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 		}
 		s.Must(t, `query Q($id: ID!) { user(id: $id) { followers(first: 5) { edges { node { nickname role } } } } }`, map[string]any{"id": m.owner.id}, &followers)
 		if e := followers.User.Followers.Edges; len(e) != 1 || e[0].Node["role"] != nil {
-			t.Errorf("a list of followers shows %v", e)
+			t.Errorf("got followers %v", e)
 		}
 	})
 }
 
-// Finding 15 of the penetration test: the picture of another user was taken as an avatar.
 func TestPicturesOfOthersAreRejected(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		ann, ben, owner := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.owner.token)
 		url := uploadURL(t, ann, 30)
 		if same := uploadURL(t, ben, 30); same == url {
-			t.Error("the same picture of two users has one url")
+			t.Error("two users got one URL for the same picture")
 		}
 		input := func(fields map[string]any) map[string]any { return map[string]any{"input": fields} }
 		for name, w := range map[string]struct {
@@ -277,22 +274,22 @@ func TestPicturesOfOthersAreRejected(t *testing.T) {
 		owner.Must(t, updateShop, input(map[string]any{"id": m.shop, "images": []string{mine}}), &shop)
 		s.As(m.admin.token).Must(t, updateShop, input(map[string]any{"id": m.shop, "images": []string{mine}, "area": "Centre"}), &shop)
 		if e := shop.UpdateShop.UserErrors; len(e) > 0 {
-			t.Errorf("an administrator loses the pictures of the shop: %+v", e)
+			t.Errorf("an administrator edits the shop: got %+v", e)
 		}
 		var uses int
 		if err := s.Components().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM picture_uses WHERE kind = 'SHOP'").Scan(&uses); err != nil || uses != 1 {
-			t.Errorf("%d uses are recorded, %v", uses, err)
+			t.Errorf("got %d recorded uses, %v, want 1", uses, err)
 		}
 	})
 }
 
 const deleteImage = `mutation D($url: String!) { deleteImage(url: $url) { deletedUrl userErrors { code field } } }`
 
-// Finding 15: a picture can be removed, from all that shows it, in every process.
+// The picture disappears from all objects, in every process.
 func TestDeletedImagesLeaveTheirUsages(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		servers := []*apptest.Server{stack.Start(t)}
 		if stack.Name == "real" {
 			servers = append(servers, stack.Start(t))
@@ -322,17 +319,17 @@ func TestDeletedImagesLeaveTheirUsages(t *testing.T) {
 			return string(text)
 		}
 		for _, server := range servers {
-			for range 3 { // until all caches have it
+			for range 3 { // fills all caches
 				if n := strings.Count(shown(server), url); n != 3 {
-					t.Fatalf("it is shown %d times before", n)
+					t.Fatalf("got the picture %d times before the deletion, want 3", n)
 				}
 			}
 		}
 		if c := code(t, s.As(m.customers[0].token).Do(t, deleteImage, map[string]any{"url": url}, nil)); c != "FORBIDDEN" {
-			t.Errorf("another user gets %q", c)
+			t.Errorf("another user: got %q", c)
 		}
 		if c := code(t, s.Do(t, deleteImage, map[string]any{"url": url}, nil)); c != "UNAUTHENTICATED" {
-			t.Errorf("an anonymous client gets %q", c)
+			t.Errorf("anonymous: got %q", c)
 		}
 		var deleted struct {
 			DeleteImage struct {
@@ -342,33 +339,31 @@ func TestDeletedImagesLeaveTheirUsages(t *testing.T) {
 		}
 		s.As(m.admin.token).Must(t, deleteImage, map[string]any{"url": url}, &deleted)
 		if d := deleted.DeleteImage; d.DeletedURL == nil || *d.DeletedURL != url || len(d.UserErrors) > 0 {
-			t.Fatalf("it is not deleted: %+v", d)
+			t.Fatalf("not deleted: %+v", d)
 		}
 		gone := fmt.Sprintf(`{"Note":{"Images":[{"URL":%q}]},"Shop":{"Images":[{"URL":%q}]},"User":{"AvatarURL":null}}`, stays, stays)
 		if got := shown(s); got != gone {
-			t.Errorf("the server that deleted it shows %s", got)
+			t.Errorf("the server of the deletion shows %s", got)
 		}
 		await(t, 10*time.Second, 10*time.Millisecond, "another server", gone, func() string { return shown(last) })
 		if res := get(t, last.URL+url); res.status != 404 {
-			t.Errorf("its file is %d", res.status)
+			t.Errorf("the deleted file: got %d", res.status)
 		}
 		if res := get(t, last.URL+stays); res.status != 200 {
-			t.Errorf("the other file is %d", res.status)
+			t.Errorf("the other file: got %d", res.status)
 		}
 		owner.Must(t, deleteImage, map[string]any{"url": url}, &deleted)
 		if e := deleted.DeleteImage.UserErrors; len(e) != 1 || e[0].Code != "NOT_FOUND" {
-			t.Errorf("the second time: %+v", e)
+			t.Errorf("a second deletion: %+v", e)
 		}
 	})
 }
 
-// Finding 5 of the penetration test: texts of deleted notes and of their comments stayed in
-// the database.
 func TestTextsOfDeletedNotesAreCleared(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		stack.Config.Run = []string{"api"} // the job is run by the test alone
-		m := opened(t, stack, 1)
+		stack.Config.Run = []string{"api"} // only the test runs the job
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		ann := s.As(m.customers[0].token)
 		var notes []int64
@@ -376,7 +371,7 @@ func TestTextsOfDeletedNotesAreCleared(t *testing.T) {
 			id := m.note(t, ann, title)
 			root := m.comment(t, ann, id, nil, "a phone number")
 			m.comment(t, ann, id, root, "another number")
-			notes = append(notes, numberIn(t, id))
+			notes = append(notes, number(t, id))
 			if title != "kept" {
 				ann.Must(t, deleteNote, map[string]any{"id": id}, nil)
 			}
@@ -406,24 +401,24 @@ func TestTextsOfDeletedNotesAreCleared(t *testing.T) {
 			}
 			return all
 		}
-		for range 2 { // it may be repeated
+		for range 2 { // the job may be repeated
 			if err := runJob(t, s, "note.deleted-texts"); err != nil {
 				t.Fatal(err)
 			}
 			if left := texts(notes[0]); left != "" {
-				t.Errorf("%q is left of the note that was deleted long ago", left)
+				t.Errorf("got text %q of the old deleted note", left)
 			}
 			for _, note := range notes[1:] {
 				if left := texts(note); !strings.Contains(left, "a phone number") || !strings.Contains(left, "another number") {
-					t.Errorf("%q is left of note %d", left, note)
+					t.Errorf("got text %q of note %d", left, note)
 				}
 			}
 		}
 		if n := s.Counter(t, "tandian_deleted_notes_cleared_total"); n != 1 {
-			t.Errorf("%v notes are counted, want 1", n)
+			t.Errorf("got %v counted notes, want 1", n)
 		}
 		if again := dataOf(t, s, `{ hotNotes(first: 10) { edges { node { title content comments(first: 5) { edges { node { content } } } } } } }`, nil); again != hot {
-			t.Errorf("readers see %s, before %s", again, hot)
+			t.Errorf("readers see %s, want %s as before", again, hot)
 		}
 	})
 }
@@ -436,11 +431,11 @@ func runJob(t *testing.T, s *apptest.Server, name string) error {
 			return job.Do(t.Context())
 		}
 	}
-	t.Fatalf("there is no job %s", name)
+	t.Fatalf("unknown job %q", name)
 	return nil
 }
 
-// printedLogin returns what a visitor of the demo signs in with.
+// printedLogin returns the credentials of a demo login from the terminal.
 func printedLogin(t *testing.T, s *apptest.Server, role string) map[string]any {
 	t.Helper()
 	for _, l := range printedLogins.FindAllStringSubmatch(s.Out.String(), -1) {
@@ -448,7 +443,7 @@ func printedLogin(t *testing.T, s *apptest.Server, role string) map[string]any {
 			return map[string]any{"phone": l[2], "password": l[3]}
 		}
 	}
-	t.Fatalf("there is no demo login of a %s", role)
+	t.Fatalf("no demo login with role %s", role)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The README's first query, word for word, gets the README's answer.
+// The server must return the answer in the README.
 func TestREADMEFirstQuery(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestREADMEFirstQuery(t *testing.T) {
 	}
 	var want, got any
 	if err := json.Unmarshal(m[5], &want); err != nil {
-		t.Fatalf("the README's answer is no JSON: %v", err)
+		t.Fatalf("the answer in the README is invalid JSON: %v", err)
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestREADMEFirstQuery(t *testing.T) {
 	}
 }
 
-// The README's way to log in works, with the password that the terminal shows.
+// The password comes from the terminal.
 func TestREADMELogin(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -82,6 +82,6 @@ func TestREADMELogin(t *testing.T) {
 	}
 	s.As(in.Login.Token).Must(t, query(calls[2]), nil, &got)
 	if got.Me.Nickname != "Demo merchant" || got.Me.Phone != "+999****0002" || got.Me.Role != "MERCHANT" || len(got.Me.Shops.Edges) != 2 {
-		t.Errorf("me is %+v", got.Me)
+		t.Errorf("got me %+v", got.Me)
 	}
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A list of an unknown shop type is answered from the list of types, without statements.
+// The cached list of types answers them.
 func TestUnknownTypesCostNoStatements(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		s := hire(t, stack).nobody
-		quiet(t, s)
-		const made = 40
-		statements, _ := asked(t, s, func() {
-			for n := range made {
+		s := startStaff(t, stack).anonymous
+		awaitIdle(t, s)
+		const unknown = 40
+		statements, _ := storeCalls(t, s, func() {
+			for n := range unknown {
 				s.Must(t, fmt.Sprintf(`{ shops(first: 1, filter: {typeId: %q}) { edges { node { id } } } }`, scalar.ID{Type: "ShopType", N: int64(500_000 + n)}.String()), nil, nil)
 			}
 		})
-		if statements > 3 { // the list of types, and what the guards read in the background
-			t.Errorf("%d types that there are not cost %v statements", made, statements)
+		if statements > 3 { // the list of types, and background reads of the existence filters
+			t.Errorf("got %v statements for %d unknown types, want at most 3", statements, unknown)
 		}
 	})
 }
 
-// What a mutation reads passes over this process's own memory.
+// Mutations skip the local cache.
 func TestMutationsReadFresh(t *testing.T) {
-	s := hire(t, apptest.Embedded(t))
+	s := startStaff(t, apptest.Embedded(t))
 	const q = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id type { name } } userErrors { message } } }`
 	for range 3 {
 		s.merchant.Must(t, q, map[string]any{"input": shopInput(nil)}, nil)
@@ -38,6 +38,6 @@ func TestMutationsReadFresh(t *testing.T) {
 		s.merchant.Must(t, q, map[string]any{"input": shopInput(nil)}, nil)
 	}
 	if after := figures(t, s.admin)["shop-type"].LocalHits; after != before {
-		t.Errorf("mutations had %d local hits", after-before)
+		t.Errorf("got %d local hits of mutations, want 0", after-before)
 	}
 }

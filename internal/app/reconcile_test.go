@@ -22,11 +22,11 @@ import (
 // harmed is a stack with stopped servers and damaged data.
 type harmed struct {
 	stack *apptest.Stack
-	found map[string]int // that each scan has to find
+	found map[string]int // expected findings by scan
 }
 
-// reconciled runs the command. It returns the findings and repairs of each scan, and the
-// exit status.
+// reconciled runs the command. It returns the findings and repairs by scan, and the exit
+// status.
 func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[string]int, exit int) {
 	t.Helper()
 	out, errs, exit := h.stack.Command(t, append([]string{"reconcile"}, args...)...)
@@ -58,14 +58,14 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[st
 		sum += n
 	}
 	if printed != sum {
-		t.Errorf("%d of %d findings are printed:\n%s", printed, sum, out)
+		t.Errorf("got %d printed findings, want %d:\n%s", printed, sum, out)
 	}
 	return found, repaired, exit
 }
 
 func (h harmed) snapshot(t *testing.T) []string {
 	t.Helper()
-	if h.stack.Config.RedisURL == "" { // it ends with its process
+	if h.stack.Config.RedisURL == "" { // an embedded Redis has ended
 		return storetest.Snapshot(t, h.stack.SQL(t), nil)
 	}
 	return storetest.Snapshot(t, h.stack.SQL(t), h.redis(t))
@@ -88,12 +88,11 @@ const (
 	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
 )
 
-// harm sells to four customers, stops the server and damages the data of each scan by
-// hand.
+// harm sells to four customers, stops the server and damages the data of each scan.
 func harm(t *testing.T, stack *apptest.Stack) harmed {
 	t.Helper()
 	ctx := t.Context()
-	m := opened(t, stack, 4)
+	m := openMarket(t, stack, 4)
 	s := stack.Start(t)
 	sale, lunch := m.flash(t, s, 10, -time.Hour, time.Hour), m.ordinary(t, s, false)
 	order := func(who person, voucher string) *shownOrder {
@@ -119,7 +118,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 		return n
 	}
 	testkit.Eventually(t, 30*time.Second, func() bool { return sum("SELECT sum(sold) FROM shops") == 1 })
-	// Lists of orders that are a minute old are compared.
+	// Scans ignore orders of the last minute.
 	exec := func(statement string, args ...any) {
 		t.Helper()
 		if _, err := db.ExecContext(ctx, statement, args...); err != nil {
@@ -159,22 +158,22 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	annID, cidID, danID := strconv.FormatInt(number(t, ann.id), 10), strconv.FormatInt(number(t, cid.id), 10), strconv.FormatInt(number(t, dan.id), 10)
 	must(rdb.HDel(ctx, of+"buyers:0", annID).Err())              // a live order without its reservation
 	must(rdb.HSet(ctx, of+"buyers:0", cidID, dead.Number).Err()) // a cancelled order with one
-	must(rdb.Incr(ctx, of+"stock").Err())                        // and one item too many
+	must(rdb.Incr(ctx, of+"stock").Err())                        // one item too many
 	h.found["sales"] = 3
 	newest, err := rdb.ZRevRangeWithScores(ctx, list(bob), 0, 1).Result()
 	must(err)
 	newest[0].Score, newest[1].Score = newest[1].Score, newest[0].Score
-	must(rdb.ZAdd(ctx, list(bob), newest...).Err())        // two orders in each other's place
+	must(rdb.ZAdd(ctx, list(bob), newest...).Err())        // two orders at swapped positions
 	must(rdb.ZRemRangeByRank(ctx, list(ann), 1, -1).Err()) // "complete", but empty
 	number, err := strconv.ParseInt(dead.Number, 10, 64)
 	must(err)
-	must(rdb.ZRem(ctx, list(cid), fmt.Sprintf("%019d", number)).Err()) // one is missing
+	must(rdb.ZRem(ctx, list(cid), fmt.Sprintf("%019d", number)).Err()) // one order is missing
 	must(rdb.ZAdd(ctx, fmt.Sprintf("td:order:queued:{%s}", annID), redis.Z{Score: float64(time.Now().Add(-2 * time.Minute).UnixMilli()), Member: first.Number}).Err())
 	must(rdb.Expire(ctx, fmt.Sprintf("td:order:queued:{%s}", annID), time.Minute).Err())
 	h.found["order-lists"] = 4
 	queue := fmt.Sprintf("td:sale:{p%d}:orders", v%8)
-	must(rdb.Unlink(ctx, queue).Err())  // entries are written in the order of their times
-	must(rdb.XAdd(ctx, &redis.XAddArgs{ // an entry that was never ended
+	must(rdb.Unlink(ctx, queue).Err())  // the stream needs ascending ids
+	must(rdb.XAdd(ctx, &redis.XAddArgs{ // an unfinished entry
 		Stream: queue, ID: fmt.Sprintf("%d-1", time.Now().Add(-time.Hour).UnixMilli()),
 		Values: []any{"v", v, "u", danID, "o", last.Number, "s", 1, "p", 100, "t", time.Now().UnixMilli(), "k", ""},
 	}).Err())
@@ -189,17 +188,17 @@ func TestReconcileFindsAndRepairsDamage(t *testing.T) {
 		before := h.snapshot(t)
 		found, repaired, exit := h.reconciled(t, "--dry-run")
 		if d := cmp.Diff(h.found, found); d != "" || len(repaired) > 0 || exit != 1 {
-			t.Errorf("the dry run: exit %d, repaired %v, found (-want +got)\n%s", exit, repaired, d)
+			t.Errorf("dry run: exit %d, repaired %v, found (-want +got)\n%s", exit, repaired, d)
 		}
 		if d := cmp.Diff(before, h.snapshot(t)); d != "" {
-			t.Errorf("the dry run changed something (-before +after):\n%s", d)
+			t.Errorf("changes of the dry run (-before +after):\n%s", d)
 		}
 		found, repaired, exit = h.reconciled(t)
 		if d := cmp.Diff(h.found, found) + cmp.Diff(h.found, repaired); d != "" || exit != 0 {
-			t.Errorf("the run: exit %d, found and repaired (-want +got)\n%s", exit, d)
+			t.Errorf("run: exit %d, found and repaired (-want +got)\n%s", exit, d)
 		}
 		if found, _, exit = h.reconciled(t); len(found) > 0 || exit != 0 {
-			t.Errorf("afterwards: exit %d, found %v", exit, found)
+			t.Errorf("after the run: exit %d, found %v", exit, found)
 		}
 	})
 }
@@ -207,7 +206,7 @@ func TestReconcileFindsAndRepairsDamage(t *testing.T) {
 func TestReconcileReportsUnrepairedDifferences(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		sale := m.flash(t, s, 10, -time.Hour, time.Hour)
 		if err := s.Stop(); err != nil {
@@ -224,7 +223,7 @@ func TestReconcileReportsUnrepairedDifferences(t *testing.T) {
 			}
 		}
 		if found, _, exit := h.reconciled(t, "--only", "sold"); len(found) > 0 || exit != 0 {
-			t.Errorf("of what is sold: exit %d, found %v", exit, found)
+			t.Errorf("only sold: exit %d, found %v", exit, found)
 		}
 	})
 }
@@ -235,7 +234,6 @@ func runDue(t *testing.T, s *apptest.Server) {
 	s.Components().Schedule().RunDue(t.Context(), s.Components().Scans().Jobs()...)
 }
 
-// A failed scan, which may be long, is not run at each check.
 func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -243,12 +241,12 @@ func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 		scans, ran := s.Components().Scans(), 0
 		scans.Add(reconcile.Scan{Name: "broken", Description: "nothing", Every: 10 * time.Hour, Run: func(context.Context, *reconcile.Run) error {
 			ran++
-			return errors.New("no luck")
+			return errors.New("scan failed")
 		}})
 		runDue(t, s)
 		runDue(t, s)
 		if ran != 1 {
-			t.Errorf("it ran %d times in two checks", ran)
+			t.Errorf("got %d runs in two checks, want 1", ran)
 		}
 		for _, later := range []struct {
 			by   time.Duration
@@ -258,7 +256,7 @@ func TestFailedScansRetryAfterATenthOfTheirInterval(t *testing.T) {
 				t.Fatal(err)
 			}
 			if runDue(t, s); ran != later.runs {
-				t.Errorf("it ran %d times %v later, want %d", ran, later.by, later.runs)
+				t.Errorf("after %v more: got %d runs, want %d", later.by, ran, later.runs)
 			}
 		}
 	})
@@ -308,26 +306,26 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 	})
 }
 
-// Only one of several processes runs a scan. It is then not due for the others.
+// The scan is then not due for other processes.
 func TestOneProcessScansAtATime(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
-	begun, goOn := make(chan string, 2), make(chan struct{})
+	begun, proceed := make(chan string, 2), make(chan struct{})
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
 		s.Components().Scans().Add(reconcile.Scan{Name: "slow", Description: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
 			begun <- name
-			<-goOn
+			<-proceed
 			return r.Compare(ctx, 1)
 		}})
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); runDue(t, a) }()
 	if who := <-begun; who != "a" {
-		t.Fatalf("%s began", who)
+		t.Fatalf("got a scan by %s, want a", who)
 	}
 	runDue(t, b) // otherwise it would block
-	close(goOn)
+	close(proceed)
 	<-done
 	runDue(t, b)
 	if len(begun) > 0 {

@@ -22,11 +22,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
-// monitor records every word of every command, also of scripts, that starts like our keys.
-// It includes short-lived keys.
+// monitor records the arguments of all commands, also of scripts, that have the prefix of our
+// keys. It includes short-lived keys.
 type monitor struct {
 	end  func()
-	keys map[string]bool // when it has ended; false is a channel, which holds nothing
+	keys map[string]bool // valid after end; false for a channel
 }
 
 // watchKeys records the commands of a Redis.
@@ -43,7 +43,7 @@ func watchKeys(t *testing.T, url string) *monitor {
 	return m
 }
 
-// watchCommands calls see with the lines of MONITOR, one after the other, until end.
+// watchCommands calls see with each line of MONITOR, sequentially, until end is called.
 func watchCommands(t *testing.T, url string, see func(line string)) (end func()) {
 	t.Helper()
 	o, err := redis.ParseURL(url)
@@ -79,9 +79,9 @@ func watchCommands(t *testing.T, url string, see func(line string)) (end func())
 func TestRedisKeysFollowTheTable(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
+	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // rejects keys outside the prefix
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
-	m := opened(t, stack, 3)
+	m := openMarket(t, stack, 3)
 	if _, errs, code := stack.Command(t, "import", "../demo/shops.csv"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -90,13 +90,13 @@ func TestRedisKeysFollowTheTable(t *testing.T) {
 	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s) + uploadTraffic(t, m, s)
 	hub, ok := s.Components().Caches.(*cache.Client)
 	if !ok {
-		t.Fatal("the caches are no hub")
+		t.Fatal("unexpected type of Caches")
 	}
-	hub.SaveHotKeys(t.Context()) // which it does once a minute by itself
+	hub.SaveHotKeys(t.Context()) // otherwise once a minute
 
 	for _, field := range rootFields(t, s) {
 		if !regexp.MustCompile(`\b` + field + `\b`).MatchString(sent) {
-			t.Errorf("the traffic does not ask for %s", field)
+			t.Errorf("the traffic lacks the field %s", field)
 		}
 	}
 	wrong, err := table.Scan(t.Context(), s.Components().State, "td")
@@ -114,30 +114,30 @@ func TestRedisKeysFollowTheTable(t *testing.T) {
 		}
 		row, ok := table.Row("td", key)
 		if !ok {
-			t.Errorf("a command names %s, which the table does not", key)
+			t.Errorf("the table lacks the used key %s", key)
 		}
 		used[row.Template] = true
 	}
 	for _, row := range table {
 		if !used[row.Template] {
-			t.Errorf("the table names %s, which no command did", row.Template)
+			t.Errorf("no command used the key %s of the table", row.Template)
 		}
 	}
 	t.Logf("%d keys of %d templates were used", len(seen.keys), len(used))
 	if strings.Contains(s.Log.String(), "NOPERM") {
-		t.Error("something was not permitted")
+		t.Error("the ACL rejected a command")
 	}
-	t.Run("none of their commands is forgotten at the start", func(t *testing.T) { askedFor(t, s) })
-	t.Run("none of them shows a secret by redis cat", func(t *testing.T) { catAll(t, stack, s) })
+	t.Run("the ACL check covers all commands", func(t *testing.T) { wantChecked(t, s) })
+	t.Run("redis cat shows no secrets", func(t *testing.T) { catAll(t, stack, s) })
 }
 
-// traffic sends all golden documents, and what people do who sign in and keep
-// shops. It returns all documents.
+// traffic sends all golden documents, and the requests of users and merchants. It returns all
+// documents.
 func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string) {
 	t.Helper()
 	files, err := filepath.Glob("../../graph/testdata/*.graphql")
 	if err != nil || len(files) < 5 {
-		t.Fatalf("%d golden documents, %v", len(files), err)
+		t.Fatalf("got %d golden documents, %v", len(files), err)
 	}
 	for _, file := range files {
 		query, err := os.ReadFile(file)
@@ -150,7 +150,7 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 				t.Fatal(err)
 			}
 		}
-		for range 2 { // from the rows, then from caches and cells
+		for range 2 { // first from rows, then from caches
 			s.Must(t, string(query), variables, nil)
 		}
 		sent += string(query)
@@ -171,7 +171,7 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	admin, _ := s.Login(t, boss)
 	ask(admin, `{ cacheStats { name hitRatio } hotKeys(top: 5) { key hits } queueStats { name lag } }`, nil)
 	ann, id := s.Login(t, phone)
-	sent += " sendLoginCode login " // apptest does
+	sent += " sendLoginCode login " // sent by apptest
 	ask(ann, createShop, map[string]any{"input": shopInput(nil)})
 	ask(ann, `{ me { id phone shops(first: 5) { edges { node { id name } } } } }`, nil)
 	ask(ann, `mutation { checkIn { pointsEarned checkIns { days streak today } } }`, nil)
@@ -191,14 +191,14 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	ask(ann, `mutation U($input: UpdateShopInput!) { updateShop(input: $input) { userErrors { code } } }`,
 		map[string]any{"input": map[string]any{"id": mine.Me.Shops.Edges[0].Node.ID, "name": "Moved", "location": map[string]any{"lat": 30.2, "lng": 120.1}}})
 	ask(s, `mutation { login(input: {phone: "`+phone+`", password: "wrong horse"}) { userErrors { code } } }`, nil)
-	ask(s, `mutation { sendLoginCode(phone: "+8613800002222") { userErrors { code } } }`, nil) // one that is never used
+	ask(s, `mutation { sendLoginCode(phone: "+8613800002222") { userErrors { code } } }`, nil) // remains unused
 	ben, _ := s.Login(t, "+8613800003333")
 	ask(ben, `mutation { logout { userErrors { code } } }`, nil)
 	return sent
 }
 
-// deviceTraffic does what browsers do that keep cookies, from IPv6 networks. It returns
-// all documents.
+// deviceTraffic sends requests of a browser with cookies, from an IPv6 network. It returns all
+// documents.
 func deviceTraffic(t *testing.T, s *apptest.Server) (sent string) {
 	t.Helper()
 	const phone = "+8613800004444"
@@ -211,8 +211,8 @@ func deviceTraffic(t *testing.T, s *apptest.Server) (sent string) {
 	return setPassword + mySessions + endOthers + endSession
 }
 
-// saleTraffic sells vouchers of both kinds, and does to the orders all that can be
-// done. It returns all documents.
+// saleTraffic sells vouchers of both kinds, and makes all transitions of orders. It returns all
+// documents.
 func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	t.Helper()
 	ask := func(as *apptest.Server, query string, variables map[string]any, into any) {
@@ -264,7 +264,7 @@ func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	do(ann, "refund", third.ID)
 	ask(ann, orders, nil, nil)
 	ask(ann, `query O($id: ID!, $n: String!) { order(id: $id) { status } orderByNumber(number: $n) { status } }`, map[string]any{"id": second.ID, "n": second.Number}, nil)
-	ask(s, theStock, map[string]any{"v": flash}, nil)
+	ask(s, stockQuery, map[string]any{"v": flash}, nil)
 	ask(s, `{ serverTime flashSales { edges { node { id } } } }`, nil, nil)
 	ask(s.As(m.admin.token), `query S($id: ID!, $d: Date!) { salesByDay(from: $d, to: $d) { orders } shop(id: $id) { orders { edges { node { id } } } } }`,
 		map[string]any{"id": m.shop, "d": time.Now().Format(time.DateOnly)}, nil)
@@ -281,8 +281,7 @@ func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	return sent
 }
 
-// noteTraffic does what people do with notes, comments and each other. It returns all
-// documents.
+// noteTraffic sends requests for notes, comments, likes and follows. It returns all documents.
 func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	t.Helper()
 	ann, bob := s.As(m.customers[0].token), s.As(m.customers[1].token)
@@ -295,7 +294,7 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	comment := m.comment(t, bob, note, nil, "Nice")
 	m.comment(t, ann, note, comment, "Thanks")
 	sent += publishNote + addComment
-	for _, query := range []string{likeNote, unlikeNote, likeNote, aNote} {
+	for _, query := range []string{likeNote, unlikeNote, likeNote, noteQuery} {
 		ask(bob, query, note)
 	}
 	for _, verb := range []string{"like", "unlike", "like"} {
@@ -307,11 +306,11 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	const lists = `{ noteCount notes { edges { node { comments { edges { node { id } } } } } } followers { edges { node { isFollowed } } } followees { edges { node { id } } } commonFollowees { edges { node { id } } } }`
 	ask(ann, `query U($id: ID!) { user(id: $id) `+lists+` hotNotes { edges { node { shop { notes { edges { node { id } } } } } } } }`, m.customers[1].id)
 	ask(ann, deleteNote, m.note(t, ann, "Milk"))
-	ann.Must(t, aFeed, map[string]any{"first": 10}, nil)
-	return sent + aFeed
+	ann.Must(t, feedQuery, map[string]any{"first": 10}, nil)
+	return sent + feedQuery
 }
 
-// uploadTraffic uploads a picture and deletes it.
+// uploadTraffic uploads a picture and deletes it. It returns all documents.
 func uploadTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	t.Helper()
 	as := s.As(m.customers[0].token)
@@ -319,7 +318,7 @@ func uploadTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	return uploadImage + deleteImage
 }
 
-// rootFields are the fields of Query, Mutation and Subscription.
+// rootFields returns the fields of Query, Mutation and Subscription.
 func rootFields(t *testing.T, s *apptest.Server) (names []string) {
 	t.Helper()
 	type fields struct{ Fields []struct{ Name string } }
@@ -335,32 +334,32 @@ func rootFields(t *testing.T, s *apptest.Server) (names []string) {
 		}
 	}
 	if len(names) < 10 {
-		t.Fatalf("the API has the fields %v", names)
+		t.Fatalf("got fields %v", names)
 	}
 	return names
 }
 
-// askedFor checks that the ACL check of the start covers each command that this server
+// wantChecked fails unless the ACL check at the start covers each command that the server
 // sent.
-func askedFor(t *testing.T, s *apptest.Server) {
+func wantChecked(t *testing.T, s *apptest.Server) {
 	t.Helper()
-	// What every connection begins with or a transaction is made of, and what this test does.
-	besides := []string{"hello", "auth", "client|setname", "multi", "discard", "exec", "monitor", "acl|setuser"}
+	// Commands of connections and transactions, and those of this test.
+	ignored := []string{"hello", "auth", "client|setname", "multi", "discard", "exec", "monitor", "acl|setuser"}
 	admin := testkit.AdminClient(t, s.Components().State)
 	text, err := admin.Info(t.Context(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	looked := 0
+	checked := 0
 	for _, m := range regexp.MustCompile(`cmdstat_([a-z_|]+):calls=[1-9]`).FindAllStringSubmatch(text, -1) {
-		if slices.Contains(besides, m[1]) {
+		if slices.Contains(ignored, m[1]) {
 			continue
 		}
-		looked++
+		checked++
 		if err := admin.Do(t.Context(), "ACL", "SETUSER", "lacking", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+m[1]).Err(); err != nil {
 			t.Fatal(err)
 		}
-		o := *s.Components().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
+		o := *s.Components().State.(*redis.Client).Options() //nolint:forcetypeassert // not a cluster
 		o.Username, o.Password = "lacking", "any"
 		lacking := redis.NewClient(&o)
 		if err := redisdb.CheckACL(t.Context(), lacking, "td"); err == nil {
@@ -368,8 +367,8 @@ func askedFor(t *testing.T, s *apptest.Server) {
 		}
 		_ = lacking.Close()
 	}
-	if looked < 40 {
-		t.Errorf("only %d commands were checked:\n%s", looked, text)
+	if checked < 40 {
+		t.Errorf("got %d checked commands, want at least 40:\n%s", checked, text)
 	}
 }
 
@@ -382,7 +381,7 @@ func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 		keys = append(keys, iter.Val())
 	}
 	if iter.Err() != nil || len(keys) < 20 {
-		t.Fatalf("%d keys, %v", len(keys), iter.Err())
+		t.Fatalf("got %d keys, %v", len(keys), iter.Err())
 	}
 	var secrets testkit.Secrets
 	for _, m := range regexp.MustCompile(`login code for \S*: (\d{6})`).FindAllStringSubmatch(s.Out.String(), -1) {
@@ -392,7 +391,7 @@ func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 	for _, key := range keys {
 		out, errs, code := stack.Command(t, "redis", "cat", key)
 		if code != 0 {
-			if !strings.Contains(errs, "has no key") { // it ended meanwhile
+			if !strings.Contains(errs, "has no key") { // it expired
 				t.Errorf("cat %s: %s", key, errs)
 			}
 			continue
@@ -405,7 +404,7 @@ func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 	}
 	for _, noun := range []string{"cache", "code", "code-limit", "password-tries", "session", "shop"} {
 		if !nouns[noun] {
-			t.Errorf("no key of %s was shown", noun)
+			t.Errorf("got no key of %s", noun)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Redis is used again although jobs fail. Changes made during the refusal are visible,
-// and ended sessions stay ended.
+// Servers use Redis again although jobs fail. Changes during the refusal are visible, and ended
+// sessions stay ended.
 func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 	silent := testkit.Refusal{
 		Name: "silent",
@@ -38,7 +38,7 @@ func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 				t.Helper()
 				const query = `mutation R($n: String!) { updateProfile(input: {nickname: $n}) { userErrors { code } } }`
 				if code := codeOf(t, r.a.As(bob.token).Do(t, query, map[string]any{"n": name}, nil)); code != "" {
-					t.Errorf("a new nickname: %s", code)
+					t.Errorf("rename: got %s", code)
 				}
 			}
 			nickname := func(s *apptest.Server) string {
@@ -72,7 +72,7 @@ func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = state.End(context.WithoutCancel(t.Context()), other) }()
-			} else { // the handler cannot parse it, so it fails until it is parked
+			} else { // the handler cannot parse this job, which fails until it is parked
 				const job = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('users', '{}', 0, 0, 0, 0)`
 				if _, err := r.stack.SQL(t).ExecContext(t.Context(), job); err != nil {
 					t.Fatal(err)
@@ -80,16 +80,16 @@ func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 			}
 			rename("Meanwhile")
 			if code := codeOf(t, r.a.As(leaver.token).Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); code != "" {
-				t.Errorf("logout answered %s", code)
+				t.Errorf("logout: got %s", code)
 			}
 			r.end(t)
 			for i, s := range servers {
-				t.Logf("server %d uses it after %v", i, until(t, func() bool { return sends(s) }))
+				t.Logf("server %d uses Redis after %v", i, until(t, func() bool { return sends(s) }))
 			}
 			right := func(s *apptest.Server) bool {
 				return nickname(s) == "Meanwhile" && signedIn(t, s.As(leaver.token)) == ""
 			}
-			if state.Name == silent.Name { // used at once, fresh within moments
+			if state.Name == silent.Name { // used before its repair
 				for _, s := range servers {
 					testkit.Eventually(t, 2*slow, func() bool { return right(s) })
 				}
@@ -97,7 +97,7 @@ func TestRedisIsReopenedWithWaitingJobs(t *testing.T) {
 			for range 20 {
 				for i, s := range servers {
 					if !right(s) {
-						t.Fatalf("server %d has the nickname %q, and the session of %q", i, nickname(s), signedIn(t, s.As(leaver.token)))
+						t.Fatalf("server %d: got nickname %q and the session of %q", i, nickname(s), signedIn(t, s.As(leaver.token)))
 					}
 				}
 			}

@@ -17,9 +17,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// BenchmarkRequests measures warm requests of a signed-in user without net/http and the
-// network: allocations and time. The documents are those of `lab bench serve`, which
-// measures the rest.
+// BenchmarkRequests measures warm requests of a signed-in user, without net/http and the
+// network. The documents are those of `lab bench serve`.
 func BenchmarkRequests(b *testing.B) {
 	stack := apptest.Real(b)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
@@ -65,7 +64,7 @@ func BenchmarkRequests(b *testing.B) {
 				w.body = w.body[:0]
 				handler.ServeHTTP(w, &r)
 			}
-			for range 200 { // caches, plans, and bytes are there
+			for range 200 { // warms caches and plans
 				ask()
 			}
 			if w.status != http.StatusOK || strings.Contains(string(w.body), `"errors"`) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// event returns the data of the next event of a socket that follows one thing, or how
-// it ended.
+// event returns the data of the next event of a socket with one subscription, or its error
+// code or end.
 func (c *socket) event(t *testing.T) string {
 	t.Helper()
 	for {
@@ -44,7 +44,7 @@ func (c *socket) event(t *testing.T) string {
 	}
 }
 
-// becomes waits for an event with a state, after events of earlier states.
+// becomes waits for an event that contains want. It skips earlier events.
 func (c *socket) becomes(t *testing.T, want string) {
 	t.Helper()
 	var seen []string
@@ -57,14 +57,14 @@ func (c *socket) becomes(t *testing.T, want string) {
 			break
 		}
 	}
-	t.Fatalf("never %s, but\n%s", want, strings.Join(seen, "\n"))
+	t.Fatalf("got no %s, but\n%s", want, strings.Join(seen, "\n"))
 }
 
-// What happens on one server is seen on the other, the present state first.
+// Subscribers on one server get the current state, and then changes by another server.
 func TestSaleIsUpdatedLive(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		a := stack.Start(t)
 		b := a
 		if stack.Name == "real" {
@@ -111,7 +111,7 @@ func TestSaleIsUpdatedLive(t *testing.T) {
 
 func TestSubscriptionAccess(t *testing.T) {
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 2)
+	m := openMarket(t, stack, 2)
 	s := stack.Start(t)
 	v := m.flash(t, s, 2, -time.Hour, time.Hour)
 	var p placed
@@ -125,9 +125,9 @@ func TestSubscriptionAccess(t *testing.T) {
 		{"anonymous, orders", "", `subscription { orderUpdates { status } }`, nil, "UNAUTHENTICATED"},
 		{"another's order", m.customers[1].token, one, map[string]any{"id": p.OrderVoucher.Order.ID}, "BAD_USER_INPUT"},
 		{"the shop's merchant", m.owner.token, one, map[string]any{"id": p.OrderVoucher.Order.ID}, `{"orderUpdates":{"status":"UNPAID"}}`},
-		{"a shop is no order", m.customers[1].token, one, map[string]any{"id": m.shop}, "BAD_USER_INPUT"},
-		{"an ordinary voucher has no stock", "", `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": m.ordinary(t, s, false)}, "BAD_USER_INPUT"},
-		{"no voucher", "", `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": scalar.ID{Type: "FlashVoucher", N: 1 << 40}.String()}, "BAD_USER_INPUT"},
+		{"an id of a shop", m.customers[1].token, one, map[string]any{"id": m.shop}, "BAD_USER_INPUT"},
+		{"an ordinary voucher", "", `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": m.ordinary(t, s, false)}, "BAD_USER_INPUT"},
+		{"a missing voucher", "", `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": scalar.ID{Type: "FlashVoucher", N: 1 << 40}.String()}, "BAD_USER_INPUT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := dial(t, s, tt.token)
@@ -139,10 +139,10 @@ func TestSubscriptionAccess(t *testing.T) {
 	}
 }
 
-// Every type is found by its id, by users with access, and each object has one id.
+// Users with access find each object by its only id.
 func TestVouchersAndOrdersAreNodes(t *testing.T) {
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 2)
+	m := openMarket(t, stack, 2)
 	s := stack.Start(t)
 	flash, ordinary := m.flash(t, s, 2, -time.Hour, time.Hour), m.ordinary(t, s, false)
 	var p placed
@@ -154,7 +154,7 @@ func TestVouchersAndOrdersAreNodes(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, token, want string }{
 		{"anonymous", "", "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
-		{"who ordered", m.customers[0].token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
+		{"the buyer", m.customers[0].token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
 		{"another user", m.customers[1].token, "Shop FlashVoucher OrdinaryVoucher - User ShopType - -"},
 		{"the shop's merchant", m.owner.token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},
 		{"an administrator", m.admin.token, "Shop FlashVoucher OrdinaryVoucher Order User ShopType - -"},

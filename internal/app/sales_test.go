@@ -24,7 +24,7 @@ const (
 	makeFlash    = `mutation F($input: CreateFlashVoucherInput!) { createFlashVoucher(input: $input) { voucher { id ... on FlashVoucher { sale { voucherId stock initialStock phase } } } userErrors { code field } } }`
 	changeFlash  = `mutation U($input: UpdateFlashVoucherInput!) { updateFlashVoucher(input: $input) { voucher { id status ... on FlashVoucher { sale { stock initialStock phase } } } userErrors { code field } } }`
 	makeVoucher  = `mutation V($input: CreateVoucherInput!) { createVoucher(input: $input) { voucher { id onePerUser status } userErrors { code field } } }`
-	theStock     = `query S($v: ID!) { voucher(id: $v) { id status ... on FlashVoucher { sale { stock initialStock phase } } } }`
+	stockQuery   = `query S($v: ID!) { voucher(id: $v) { id status ... on FlashVoucher { sale { stock initialStock phase } } } }`
 )
 
 // placed is the answer to orderVoucher.
@@ -40,7 +40,7 @@ type shownOrder struct {
 	Failure            *apptest.UserError
 }
 
-// code is the reason of a refusal, "" for none.
+// code returns the code of the first user error, or "".
 func (p placed) code() string {
 	if len(p.OrderVoucher.UserErrors) == 0 {
 		return ""
@@ -55,8 +55,8 @@ type market struct {
 	shop         string // its id
 }
 
-// opened seeds a market with so many customers; servers start afterwards.
-func opened(t *testing.T, stack *apptest.Stack, customers int) market {
+// openMarket seeds a market with customers. Call it before servers start.
+func openMarket(t *testing.T, stack *apptest.Stack, customers int) market {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
 	stack.Seed(t, "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path)
@@ -64,7 +64,7 @@ func opened(t *testing.T, stack *apptest.Stack, customers int) market {
 	return market{people[0], people[1], people[2:], scalar.ID{Type: "Shop", N: 1}.String()}
 }
 
-// flash makes a flash voucher of the market that is open, and returns its id.
+// flash creates a flash voucher with sale times relative to now, and returns its id.
 func (m market) flash(t *testing.T, s *apptest.Server, stock int, begins, ends time.Duration) string {
 	t.Helper()
 	var made struct {
@@ -79,12 +79,12 @@ func (m market) flash(t *testing.T, s *apptest.Server, stock int, begins, ends t
 		"beginsAt": now.Add(begins).Format(time.RFC3339Nano), "endsAt": now.Add(ends).Format(time.RFC3339Nano),
 	}}, &made)
 	if made.CreateFlashVoucher.Voucher.ID == "" {
-		t.Fatalf("no voucher was made: %+v", made.CreateFlashVoucher.UserErrors)
+		t.Fatalf("no voucher: %+v", made.CreateFlashVoucher.UserErrors)
 	}
 	return made.CreateFlashVoucher.Voucher.ID
 }
 
-// ordinary makes an ordinary voucher of the market, and returns its id.
+// ordinary creates an ordinary voucher and returns its id.
 func (m market) ordinary(t *testing.T, s *apptest.Server, onePerUser bool) string {
 	t.Helper()
 	var made struct {
@@ -158,17 +158,17 @@ func (r racer) order(ctx context.Context, voucher string) (o *shownOrder, code s
 // Every user orders twice at once, on two servers if possible.
 func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		pieces, users := 1000, 5000
-		if stack.Name == "embedded" { // one server: no other one can sell the same items
-			pieces, users = 200, 1000
+		items, users := 1000, 5000
+		if stack.Name == "embedded" { // a single server
+			items, users = 200, 1000
 		}
-		m := opened(t, stack, users)
+		m := openMarket(t, stack, users)
 		a := stack.Start(t)
 		b := a
 		if stack.Name == "real" {
 			b = stack.Start(t)
 		}
-		v := m.flash(t, a, pieces, -time.Hour, time.Hour)
+		v := m.flash(t, a, items, -time.Hour, time.Hour)
 		type outcome struct {
 			order *shownOrder
 			code  string
@@ -177,10 +177,10 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 		got := make([][2]outcome, users)
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128}, Timeout: time.Minute}
 		defer client.CloseIdleConnections()
-		places := make(chan struct{}, 64)
+		slots := make(chan struct{}, 64)
 		var all sync.WaitGroup
 		for i, p := range m.customers {
-			places <- struct{}{}
+			slots <- struct{}{}
 			all.Go(func() {
 				var both sync.WaitGroup
 				for j, s := range []*apptest.Server{a, b} {
@@ -191,7 +191,7 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 					})
 				}
 				both.Wait()
-				<-places
+				<-slots
 			})
 		}
 		all.Wait()
@@ -218,13 +218,13 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 				t.Errorf("user %d got two orders: %+v, %+v", i, x, y)
 			}
 		}
-		if want := map[string]int{"": pieces, "ALREADY_ORDERED": pieces, "OUT_OF_STOCK": 2 * (users - pieces)}; gocmp.Diff(want, codes) != "" {
+		if want := map[string]int{"": items, "ALREADY_ORDERED": items, "OUT_OF_STOCK": 2 * (users - items)}; gocmp.Diff(want, codes) != "" {
 			t.Errorf("answers (-want +got)\n%s", gocmp.Diff(want, codes))
 		}
-		if len(buyerOf) != pieces {
-			t.Errorf("got %d orders, want %d", len(buyerOf), pieces)
+		if len(buyerOf) != items {
+			t.Errorf("got %d orders, want %d", len(buyerOf), items)
 		}
-		shows(t, "orders, users and stock in the database", fmt.Sprint(pieces, pieces, 0), func() string {
+		shows(t, "orders, users and stock in the database", fmt.Sprint(items, items, 0), func() string {
 			return fmt.Sprint(sold(t, stack, v))
 		})
 		var shown struct {
@@ -235,16 +235,16 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 				}
 			}
 		}
-		b.Must(t, theStock, map[string]any{"v": v}, &shown)
-		if s := shown.Voucher.Sale; s.Stock != 0 || s.InitialStock != pieces || s.Phase != "SOLD_OUT" {
-			t.Errorf("the sale is shown as %+v", s)
+		b.Must(t, stockQuery, map[string]any{"v": v}, &shown)
+		if s := shown.Voucher.Sale; s.Stock != 0 || s.InitialStock != items || s.Phase != "SOLD_OUT" {
+			t.Errorf("got sale %+v", s)
 		}
 		for id, i := range buyerOf {
-			if i%20 == 0 { // any of them, on the other server
+			if i%20 == 0 { // a sample, on the other server
 				var one struct{ Order *shownOrder }
 				b.As(m.customers[i].token).Must(t, `query O($id: ID!) { order(id: $id) { id number status } }`, map[string]any{"id": id}, &one)
 				if one.Order == nil || one.Order.Status != "UNPAID" {
-					t.Errorf("order %s is %+v", id, one.Order)
+					t.Errorf("order %s: got %+v, want UNPAID", id, one.Order)
 				}
 			}
 		}
@@ -254,7 +254,7 @@ func TestThousandItemsSellToThousandOfFiveThousand(t *testing.T) {
 func TestSaleRejectionsAreUserErrors(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 7)
+		m := openMarket(t, stack, 7)
 		s := stack.Start(t)
 		off := m.ordinary(t, s, false)
 		s.As(m.owner.token).Must(t, `mutation U($id: ID!) { updateVoucher(input: {id: $id, status: OFF_SALE}) { voucher { status } userErrors { code } } }`, map[string]any{"id": off}, nil)
@@ -268,7 +268,7 @@ func TestSaleRejectionsAreUserErrors(t *testing.T) {
 			{"sold out", gone, "OUT_OF_STOCK"},
 			{"off sale", off, "VOUCHER_OFF_SALE"},
 			{"a flash voucher off sale", offFlash, "VOUCHER_OFF_SALE"},
-			{"none", scalar.ID{Type: "FlashVoucher", N: 1 << 40}.String(), "NOT_FOUND"},
+			{"a missing voucher", scalar.ID{Type: "FlashVoucher", N: 1 << 40}.String(), "NOT_FOUND"},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				var p placed
@@ -286,12 +286,12 @@ func TestSaleRejectionsAreUserErrors(t *testing.T) {
 			want  string
 		}{
 			{"anonymous", s, orderVoucher, map[string]any{"v": gone}, "UNAUTHENTICATED"},
-			{"a shop is no voucher", s.As(m.customers[0].token), orderVoucher, map[string]any{"v": m.shop}, "BAD_USER_INPUT"},
-			{"a customer sells nothing", s.As(m.customers[0].token), makeVoucher, map[string]any{"input": map[string]any{"shopId": m.shop, "title": "x", "payValue": 1, "faceValue": 1}}, "FORBIDDEN"},
-			{"a customer does not see a shop's orders", s.As(m.customers[0].token), `query S($id: ID!) { shop(id: $id) { orders { edges { node { id } } } } }`, map[string]any{"id": m.shop}, "FORBIDDEN"},
-			{"a customer does not see its sales", s.As(m.customers[0].token), `query S($id: ID!) { shop(id: $id) { salesByDay(from: "2026-01-01", to: "2026-01-02") { paid } } }`, map[string]any{"id": m.shop}, "FORBIDDEN"},
-			{"a merchant does not see the whole site's", s.As(m.owner.token), `{ salesByDay(from: "2026-01-01", to: "2026-01-02") { paid } }`, nil, "FORBIDDEN"},
-			{"a year and two days are too many", s.As(m.admin.token), `{ salesByDay(from: "2026-01-01", to: "2027-01-02") { paid } }`, nil, "BAD_USER_INPUT"},
+			{"an id of a shop", s.As(m.customers[0].token), orderVoucher, map[string]any{"v": m.shop}, "BAD_USER_INPUT"},
+			{"a customer creates a voucher", s.As(m.customers[0].token), makeVoucher, map[string]any{"input": map[string]any{"shopId": m.shop, "title": "x", "payValue": 1, "faceValue": 1}}, "FORBIDDEN"},
+			{"a customer, orders of a shop", s.As(m.customers[0].token), `query S($id: ID!) { shop(id: $id) { orders { edges { node { id } } } } }`, map[string]any{"id": m.shop}, "FORBIDDEN"},
+			{"a customer, sales of a shop", s.As(m.customers[0].token), `query S($id: ID!) { shop(id: $id) { salesByDay(from: "2026-01-01", to: "2026-01-02") { paid } } }`, map[string]any{"id": m.shop}, "FORBIDDEN"},
+			{"a merchant, sales of the site", s.As(m.owner.token), `{ salesByDay(from: "2026-01-01", to: "2026-01-02") { paid } }`, nil, "FORBIDDEN"},
+			{"a year and two days", s.As(m.admin.token), `{ salesByDay(from: "2026-01-01", to: "2027-01-02") { paid } }`, nil, "BAD_USER_INPUT"},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				a := tt.as.Do(t, tt.query, tt.vars, nil)
@@ -303,13 +303,13 @@ func TestSaleRejectionsAreUserErrors(t *testing.T) {
 	})
 }
 
-// shows is sees for what is counted in the background, every few seconds.
+// shows is like sees, for values that are counted in the background every few seconds.
 func shows(t *testing.T, what, want string, shown func() string) {
 	t.Helper()
 	await(t, 30*time.Second, 100*time.Millisecond, what, want, shown)
 }
 
-// step is a mutation of an order.
+// step runs a mutation of an order, and returns its status and error code.
 func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string) {
 	t.Helper()
 	args := "orderId: $id"
@@ -335,7 +335,7 @@ func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string
 func TestOrderLifecycle(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 4)
+		m := openMarket(t, stack, 4)
 		s := stack.Start(t)
 		owner, ann, ben := s.As(m.owner.token), s.As(m.customers[0].token), s.As(m.customers[1].token)
 		v := m.flash(t, s, 10, -time.Hour, time.Hour)
@@ -346,7 +346,7 @@ func TestOrderLifecycle(t *testing.T) {
 			if p.OrderVoucher.Order == nil || p.code() != "" {
 				t.Fatalf("no order: %+v", p.OrderVoucher)
 			}
-			sees(t, "the order", "UNPAID", func() string { // a busy server answers before it is stored
+			sees(t, "the order", "UNPAID", func() string { // the answer may precede the commit
 				var shown struct{ Order shownOrder }
 				as.Must(t, `query O($id: ID!) { order(id: $id) { id status } }`, map[string]any{"id": p.OrderVoucher.Order.ID}, &shown)
 				return shown.Order.Status
@@ -359,7 +359,7 @@ func TestOrderLifecycle(t *testing.T) {
 				var shown struct {
 					Voucher struct{ Sale struct{ Stock int } }
 				}
-				s.Must(t, theStock, map[string]any{"v": v}, &shown)
+				s.Must(t, stockQuery, map[string]any{"v": v}, &shown)
 				return strconv.Itoa(shown.Voucher.Sale.Stock)
 			})
 		}
@@ -381,7 +381,7 @@ func TestOrderLifecycle(t *testing.T) {
 
 		second := buy(ann)
 		if second == first {
-			t.Error("a cancelled order was given out again")
+			t.Error("got the cancelled order again")
 		}
 		does(ann, "pay", second, "PAID", "")
 		does(ann, "cancel", second, "PAID", "ORDER_NOT_CANCELLABLE")
@@ -409,7 +409,6 @@ func TestOrderLifecycle(t *testing.T) {
 			}
 			return strings.Join(all, " ")
 		})
-		// What the shop sees, and what it sold.
 		var seen struct {
 			Shop struct {
 				Sold       int
@@ -418,7 +417,7 @@ func TestOrderLifecycle(t *testing.T) {
 			}
 		}
 		today := time.Now().Format(time.DateOnly)
-		shows(t, "the shop's books", "1 sold, 3 orders, [{3 2 200}]", func() string {
+		shows(t, "sales of the shop", "1 sold, 3 orders, [{3 2 200}]", func() string {
 			owner.Must(t, `query S($id: ID!, $d: Date!) { shop(id: $id) { sold orders(first: 10) { edges { node { id status } } } salesByDay(from: $d, to: $d) { orders paid amount } } }`,
 				map[string]any{"id": m.shop, "d": today}, &seen)
 			return fmt.Sprintf("%d sold, %d orders, %v", seen.Shop.Sold, len(seen.Shop.Orders.Edges), seen.Shop.SalesByDay)
@@ -434,7 +433,7 @@ func TestOrderLifecycle(t *testing.T) {
 func TestIdempotencyKeyMakesOneOrder(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 3)
+		m := openMarket(t, stack, 3)
 		s := stack.Start(t)
 		for i, v := range []string{m.flash(t, s, 5, -time.Hour, time.Hour), m.ordinary(t, s, false), m.ordinary(t, s, true)} {
 			name := []string{"flash", "ordinary", "one per user"}[i]
@@ -454,17 +453,17 @@ func TestIdempotencyKeyMakesOneOrder(t *testing.T) {
 					return
 				}
 				if other.code() != "ALREADY_ORDERED" || other.OrderVoucher.Order == nil || other.OrderVoucher.Order.ID != first.OrderVoucher.Order.ID {
-					t.Errorf("another key: %+v, want the order that there is", other.OrderVoucher)
+					t.Errorf("another key: got %+v, want the existing order", other.OrderVoucher)
 				}
 			})
 		}
 	})
 }
 
-// A time that cannot be encoded again could neither be cached nor sent.
+// Times beyond RFC 3339 could neither be cached nor sent.
 func TestSaleTimesAreRepresentable(t *testing.T) {
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	s := stack.Start(t)
 	v := m.flash(t, s, 5, -time.Hour, time.Hour)
 	for _, tt := range []struct{ begins, ends string }{
@@ -484,7 +483,7 @@ func TestSaleTimesAreRepresentable(t *testing.T) {
 func TestSumsExceed32Bits(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		for _, change := range []string{"UPDATE users SET points = 3000000000, follower_count = 3000000000", "UPDATE shops SET sold = 3000000000"} {
 			if _, err := stack.SQL(t).ExecContext(t.Context(), change); err != nil {
 				t.Fatal(err)

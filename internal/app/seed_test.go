@@ -7,7 +7,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// wantNumbers fails the test for each statement that does not count what it should.
+// wantNumbers compares the results of counting queries.
 func wantNumbers(t *testing.T, db *sql.DB, want map[string]int) {
 	t.Helper()
 	for query, n := range want {
@@ -18,7 +18,7 @@ func wantNumbers(t *testing.T, db *sql.DB, want map[string]int) {
 	}
 }
 
-// The counters of notes and users equal the rows. Each query counts violations.
+// miscounted contains queries that count wrong counters.
 var miscounted = map[string]int{
 	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
 	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,

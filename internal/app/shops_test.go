@@ -21,13 +21,13 @@ const listQuery = `query List($filter: ShopFilter, $orderBy: ShopOrder, $first: 
 	}
 }`
 
-// A page costs the same few reads however long it is, and none once it is in memory.
+// A cold page of any size costs three statements. Later it is read from local memory.
 func TestShopPageIsReadOnce(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Seed(t, "--shops", "200")
 		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
-		quiet(t, s)
+		awaitIdle(t, s)
 		const page = `{ shops(first: %d) { edges { node { name type { name } } } } }`
 		reads := func(first int) (sql, mget, all float64) {
 			sqlBefore := s.Counter(t, "tandian_sql_statement_seconds")
@@ -39,15 +39,15 @@ func TestShopPageIsReadOnce(t *testing.T) {
 				s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state") - tripsBefore
 		}
 		if sql, _, _ := reads(100); sql != 3 {
-			t.Errorf("a cold page of 100 costs %v statements, want one for the list, one for shops and one for types", sql)
+			t.Errorf("cold page of 100: got %v statements, want 3, for the list, shops and types", sql)
 		}
-		const want = 0 // the list, the shops and the types are in the process's own memory
+		const want = 0 // all from local memory
 		for _, first := range []int{1, 20, 100} {
 			if sql, mget, trips := reads(first); sql != 0 || mget != want || trips != want {
-				t.Errorf("a page of %d costs %v statements, %v MGET, %v round trips to Redis; want %v", first, sql, mget, trips, want)
+				t.Errorf("page of %d: got %v statements, %v MGET, %v round trips to Redis; want %v", first, sql, mget, trips, want)
 			}
 		}
-		// By id, shops come from the cache as well.
+		// Shops by id are cached as well.
 		var p shopPage
 		s.Must(t, listQuery, map[string]any{"first": 20}, &p)
 		ids := make([]string, len(p.Shops.Edges))
@@ -68,7 +68,6 @@ func TestShopPageIsReadOnce(t *testing.T) {
 	})
 }
 
-// What an import changes or adds is seen by running servers.
 func TestImportIsVisibleOnRunningServers(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
@@ -91,7 +90,7 @@ func TestImportIsVisibleOnRunningServers(t *testing.T) {
 	}
 	b.Must(t, byID, map[string]any{"id": id}, &one)
 
-	// Again: nothing changes. Then more shops: the new ones are there.
+	// A repeated import changes nothing. Another one adds shops.
 	out, _, _ := stack.Command(t, "import", writeCSV(t, 10))
 	if !strings.Contains(out, "0 added, 0 changed, 10 unchanged") {
 		t.Errorf("the second import printed\n%s", out)
@@ -107,7 +106,7 @@ func TestImportIsVisibleOnRunningServers(t *testing.T) {
 		}
 	}
 
-	// A shop that changes its name is shown with the new one, not lost.
+	// A renamed shop.
 	changed := testFile(t, "shops.csv", "external_id,type,name,lat,lng,score\nline:0,cafe,Renamed,21.00036,105.0,4.4\n")
 	if out, errs, code := stack.Command(t, "import", changed); code != 0 || !strings.Contains(out, "0 added, 1 changed") {
 		t.Fatalf("import: %d\n%s%s", code, out, errs)
@@ -119,7 +118,7 @@ func TestImportIsVisibleOnRunningServers(t *testing.T) {
 		})
 	}
 
-	// A shop that moves is found where it is now, and only there.
+	// A moved shop is only at its new position.
 	moved := testFile(t, "shops.csv", "external_id,type,name,lat,lng,score\nline:0,bar,Renamed,21.5,105.5,4.4\n")
 	if _, errs, code := stack.Command(t, "import", moved); code != 0 {
 		t.Fatal(errs)
@@ -128,10 +127,10 @@ func TestImportIsVisibleOnRunningServers(t *testing.T) {
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
 		settled(t, s, there)
 		if names, _ := walk(t, s, there, nil, 4); len(names) != 1 || names[0] != "Renamed" {
-			t.Errorf("server %s finds %v at the new place", name, names)
+			t.Errorf("server %s: got %v at the new position", name, names)
 		}
 		if names, _ := walk(t, s, here, nil, 4); len(names) != 14 || slices.Contains(names, "Renamed") {
-			t.Errorf("server %s finds %v at the old place", name, names)
+			t.Errorf("server %s: got %v at the old position", name, names)
 		}
 	}
 }
@@ -158,17 +157,17 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 		{"strasse", "s3"},    // case folding: ß is ss
 		{"PHỞ THÌN", "s4"},
 		{"hoàn", "s4"},
-		{"đ", "s3 s4 s5"}, // as d
+		{"đ", "s3 s4 s5"}, // like d
 		{"cafe etoile", "s3"},
 		{"pho thin", "s4"},
 		{"old-town", "s3"},
 		{"full width", "s5"},
 		{"100%", "s2"},
-		{"d_t", "s3 s5"}, // as dt, also in "width"
+		{"d_t", "s3 s5"}, // like dt, also in "width"
 		{"d_w", ""},      // an underscore is no letter
 		{"street", "s2 s6"},
 		{"  Street  ", "s2 s6"},
-		{"滨中", ""}, // area and address are two things
+		{"滨中", ""}, // no match across area and address
 		{"' OR 1=1 --", ""},
 		{`\`, ""},
 		{"q", ""},
@@ -207,7 +206,7 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 	})
 }
 
-func TestInvalidInputCreatesNoAccount(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
 	var types struct{ ShopTypes []struct{ ID string } }
@@ -217,28 +216,28 @@ func TestInvalidInputCreatesNoAccount(t *testing.T) {
 		{"first 0", `{ shops(first: 0) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"first 101", `{ shops(first: 101) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"first negative", `{ shops(first: -2147483648) { edges { cursor } } }`, "BAD_USER_INPUT"},
-		{"distance without a place", `{ shops(orderBy: DISTANCE) { edges { cursor } } }`, "BAD_USER_INPUT"},
+		{"distance without a position", `{ shops(orderBy: DISTANCE) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"radius 0", `{ shops(` + near + `, radius: 0}) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"radius 50001", `{ shops(` + near + `, radius: 50001}) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"latitude 86", `{ shops(near: {lat: 86, lng: 0}) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"longitude 181", `{ shops(near: {lat: 0, lng: 181}) { edges { cursor } } }`, "BAD_USER_INPUT"},
-		{"a cursor that is none", `{ shops(after: "x") { edges { cursor } } }`, "BAD_USER_INPUT"},
+		{"an invalid cursor", `{ shops(after: "x") { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"an empty cursor", `{ shops(after: "") { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"a malformed id", `{ shop(id: "7") { name } }`, "BAD_USER_INPUT"},
 		{"the id of another type", `{ shop(id: "` + types.ShopTypes[0].ID + `") { name } }`, "BAD_USER_INPUT"},
-		{"a type id that is a shop's", `{ shops(filter: {typeId: "U2hvcDox"}) { edges { cursor } } }`, "BAD_USER_INPUT"},
-		{"a node of no type of ours", `{ node(id: "Rm9vOjE") { id } }`, "BAD_USER_INPUT"},
+		{"a type id of a shop", `{ shops(filter: {typeId: "U2hvcDox"}) { edges { cursor } } }`, "BAD_USER_INPUT"},
+		{"a node of an unknown type", `{ node(id: "Rm9vOjE") { id } }`, "BAD_USER_INPUT"},
 		{"101 nodes", `{ nodes(ids: [` + strings.Repeat(`"U2hvcDox" `, 101) + `]) { id } }`, "BAD_USER_INPUT"},
 		{"a long search", `{ shops(filter: {search: "` + strings.Repeat("火", 101) + `"}) { edges { cursor } } }`, "BAD_USER_INPUT"},
 		{"an unknown order", `{ shops(orderBy: BEST) { edges { cursor } } }`, "GRAPHQL_VALIDATION_FAILED"},
 		{"an unknown field", `{ shops { price } }`, "GRAPHQL_VALIDATION_FAILED"},
-		{"no GraphQL", `{`, "GRAPHQL_PARSE_FAILED"},
-		{"too many things", `{` + strings.Repeat(` a: shops(first: 100) { edges { node { id name address score } } }`, 1) + manyPages(15) + `}`, "COMPLEXITY_LIMIT_EXCEEDED"},
+		{"invalid GraphQL", `{`, "GRAPHQL_PARSE_FAILED"},
+		{"too complex", `{` + strings.Repeat(` a: shops(first: 100) { edges { node { id name address score } } }`, 1) + manyPages(15) + `}`, "COMPLEXITY_LIMIT_EXCEEDED"},
 	}
 	refused := s.Counter(t, "tandian_door_refused_total")
 	defer func() {
 		if n := s.Counter(t, "tandian_door_refused_total") - refused; n < 4 {
-			t.Errorf("%v refused requests were counted, want at least the 4 that never ran", n)
+			t.Errorf("got %v counted rejections, want at least the 4 that never ran", n)
 		}
 	}()
 	for _, tt := range tests {
@@ -247,7 +246,7 @@ func TestInvalidInputCreatesNoAccount(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", tt.name, a.Errors, tt.code)
 		}
 	}
-	// The same mistakes in variables.
+	// Invalid variables.
 	for name, near := range map[string]map[string]any{
 		"a number in quotes": {"lat": "21", "lng": 105},
 		"NaN":                {"lat": "NaN", "lng": 105},
@@ -260,7 +259,7 @@ func TestInvalidInputCreatesNoAccount(t *testing.T) {
 			t.Errorf("%s: %+v", name, a.Errors)
 		}
 	}
-	// What there is not is null.
+	// Missing objects are null.
 	var none struct {
 		Shop, Node *struct{ ID string }
 		Nodes      []*struct{ ID string }
@@ -279,8 +278,7 @@ func manyPages(n int) string {
 	return b.String()
 }
 
-// While a reader turns pages, shops are added: every shop that was there from
-// the start is shown exactly once.
+// Every shop that existed from the start is on exactly one page.
 func TestPagingWhileShopsAreAdded(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -296,7 +294,7 @@ func TestPagingWhileShopsAreAdded(t *testing.T) {
 			query, vars := listQuery, map[string]any{"orderBy": order, "first": 7, "filter": map[string]any{"search": "paged"}}
 			if near {
 				query, vars["near"] = nearQuery, map[string]any{"lat": 21, "lng": 105, "radius": 20000}
-				if i == len(orders)-1 { // over the cells, which thousands of shops split
+				if i == len(orders)-1 { // over cells that thousands of shops split
 					many := drafts(rnd, added, added+1500)
 					added += len(many)
 					upsert(t, s, many)

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
-// browsed returns the response to a browser that opens an address.
+// browsed returns the response to a browser that opens a path.
 func browsed(t *testing.T, s *apptest.Server, path string) (status int, contentType string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
@@ -64,8 +64,8 @@ func TestAppIsServedAtEveryPageAddress(t *testing.T) {
 	}
 }
 
-// blamed reports whether an answer is a refusal for which the document itself is to
-// blame, or the server that does not know it. A file cannot be made up.
+// blamed reports whether an answer rejects the document, or does not know it. It ignores
+// uploads, because variables cannot contain a file.
 func blamed(answer string) bool {
 	if strings.Contains(answer, "Upload") {
 		return false
@@ -76,9 +76,8 @@ func blamed(answer string) bool {
 	}, func(code string) bool { return strings.Contains(answer, `"`+code+`"`) })
 }
 
-// complaints requests documents by hash and returns the rejections that it causes. No
-// services are behind the schema: accepted documents fail or are unauthenticated, also
-// subscriptions.
+// complaints requests documents by hash and returns the answers that reject them. The schema
+// has no services, so accepted documents fail or are unauthenticated.
 func complaints(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
 	config := graph.New(graph.Services{})
@@ -109,8 +108,8 @@ func complaints(t *testing.T, documents map[string]string) (all []string) {
 	return all
 }
 
-// naming is a request that names an operation by the hash of its document, with
-// variables that are made up.
+// naming returns the body of a request for an operation by the hash of its document, with
+// generated variables.
 func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.Schema) []byte {
 	t.Helper()
 	variables := map[string]any{}
@@ -129,11 +128,11 @@ func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.
 	return body
 }
 
-// entries is the page size of the app, where it may choose.
+// entries is the page size of the app, if it is a variable.
 const entries = 20
 
-// madeUp is a value of a type: no more than there must be, but for numbers, which
-// may be of entries.
+// madeUp returns a minimal value of a type. Each number is entries, because it may be a page
+// size.
 func madeUp(schema *ast.Schema, typ *ast.Type) any {
 	def := schema.Types[typ.Name()]
 	switch {
@@ -167,10 +166,10 @@ func madeUp(schema *ast.Schema, typ *ast.Type) any {
 	case "Date":
 		return "2026-01-02"
 	}
-	return "U2hvcDox" // an ID, and as good a text as any
+	return "U2hvcDox" // an ID or any text
 }
 
-// documentsOf are texts by their hashes.
+// documentsOf returns texts by their hashes.
 func documentsOf(texts ...string) map[string]string {
 	all := map[string]string{}
 	for _, text := range texts {
@@ -193,7 +192,7 @@ func TestServerRunsEveryDocumentOfTheApp(t *testing.T) {
 func TestUnusableDocumentsAreReported(t *testing.T) {
 	tests := []struct {
 		name, document string
-		want           string // of the complaint; "" is none
+		want           string // part of the complaint; "" for none
 	}{
 		{"a query", "query Q { shopTypes { name } }", ""},
 		{"a query with variables", "query Q($near: NearInput!, $first: Int!, $after: Cursor) { shops(near: $near, first: $first, after: $after) { edges { node { name } } } }", ""},
@@ -213,7 +212,7 @@ func TestUnusableDocumentsAreReported(t *testing.T) {
 	}
 }
 
-// The server knows the documents of its app before a client sends one.
+// No client has sent a document before.
 func TestServerKnowsTheDocumentsOfItsApp(t *testing.T) {
 	site, err := web.New()
 	if err != nil {

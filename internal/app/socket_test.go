@@ -13,22 +13,22 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A socket is a client of graphql-transport-ws, as small as can be.
+// socket is a minimal client of graphql-transport-ws.
 type socket struct {
 	conn *websocket.Conn
 	last int
 }
 
-// A message is one of the server's.
+// message is a message of the server.
 type message struct {
 	ID, Type string
 	Payload  json.RawMessage
 }
 
-// dial opens a socket with a token, or anonymously if it is empty.
+// dial opens a socket, anonymously without a token.
 func dial(t *testing.T, s *apptest.Server, token string) *socket {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // an upgrade has none
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // an upgrade has no body
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (c *socket) send(t *testing.T, message map[string]any) {
 	}
 }
 
-// read returns the next message of the server, or the code that it closed with.
+// read returns the next message of the server, or its close code.
 func (c *socket) read(t *testing.T) (m message, closed websocket.StatusCode) {
 	t.Helper()
 	_, text, err := c.conn.Read(t.Context())
@@ -69,7 +69,7 @@ func (c *socket) read(t *testing.T) (m message, closed websocket.StatusCode) {
 	return m, 0
 }
 
-// follow begins an operation and returns its id on this socket.
+// follow starts an operation and returns its id on this socket.
 func (c *socket) follow(t *testing.T, query string, variables map[string]any) (id string) {
 	t.Helper()
 	c.last++
@@ -78,8 +78,7 @@ func (c *socket) follow(t *testing.T, query string, variables map[string]any) (i
 	return id
 }
 
-// ask runs one query and returns its answer, or the code that the socket was
-// closed with.
+// ask runs one query and returns its answer, or the close code of the socket.
 func (c *socket) ask(t *testing.T, query string) (answer string, closed websocket.StatusCode) {
 	t.Helper()
 	c.follow(t, query, nil)
@@ -107,23 +106,23 @@ func TestSocketEndsWithItsSession(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		token, _ := s.LoginWith(t, map[string]any{"phone": "13800001111", "code": s.Code(t, "13800001111")})
-		ann, nobody := dial(t, s, token), dial(t, s, "")
+		ann, anonymous := dial(t, s, token), dial(t, s, "")
 		ann.acknowledged(t)
-		nobody.acknowledged(t)
+		anonymous.acknowledged(t)
 		if got, _ := ann.ask(t, `{ me { role } }`); got != `{"data":{"me":{"role":"CUSTOMER"}}}` {
 			t.Errorf("signed in: %s", got)
 		}
-		if got, _ := nobody.ask(t, `{ me { role } }`); got != `{"data":{"me":null}}` {
+		if got, _ := anonymous.ask(t, `{ me { role } }`); got != `{"data":{"me":null}}` {
 			t.Errorf("signed out: %s", got)
 		}
-		if got, _ := nobody.ask(t, `{ nothing }`); !strings.Contains(got, "GRAPHQL_VALIDATION_FAILED") {
-			t.Errorf("a field that is none: %s", got)
+		if got, _ := anonymous.ask(t, `{ nothing }`); !strings.Contains(got, "GRAPHQL_VALIDATION_FAILED") {
+			t.Errorf("an unknown field: %s", got)
 		}
 		if stack.Name == "real" {
 			if _, errs, code := stack.Command(t, "grant", "13800001111", "ADMIN"); code != 0 {
 				t.Fatal(errs)
 			}
-			testkit.Eventually(t, 10*time.Second, func() bool { // until the server receives it
+			testkit.Eventually(t, 10*time.Second, func() bool { // until the invalidation
 				var who struct{ Me struct{ Role string } }
 				s.As(token).Must(t, `{ me { role } }`, nil, &who)
 				return who.Me.Role == "ADMIN"
@@ -131,16 +130,16 @@ func TestSocketEndsWithItsSession(t *testing.T) {
 			if got, _ := ann.ask(t, `{ me { role } }`); got != `{"data":{"me":{"role":"ADMIN"}}}` {
 				t.Errorf("after a grant: %s", got)
 			}
-			stack.Start(t).As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil) // the session ends elsewhere
+			stack.Start(t).As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil) // on another server
 			testkit.Eventually(t, 10*time.Second, func() bool { return me(t, s.As(token)) == "" })
 		} else {
 			s.As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 		}
 		if got, closed := ann.ask(t, `{ me { role } }`); closed != 4403 {
-			t.Errorf("after the log-out: %s, closed with %d", got, closed)
+			t.Errorf("after the logout: %s, closed with %d", got, closed)
 		}
 		if _, closed := dial(t, s, token).read(t); closed != 4401 {
-			t.Errorf("a token that is no good: closed with %d", closed)
+			t.Errorf("an ended session: closed with %d, want 4401", closed)
 		}
 	})
 }

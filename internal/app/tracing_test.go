@@ -28,12 +28,12 @@ import (
 // collector is an OpenTelemetry collector that stores its requests.
 type collector struct {
 	mu    sync.Mutex
-	raw   []byte // bodies, as they came
-	text  string // the same as text
+	raw   []byte // bodies
+	text  string // bodies as text
 	spans []*tracepb.Span
 }
 
-// collect starts a collector and names it in the environment.
+// collect starts a collector and sets it in the environment.
 func collect(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{}
@@ -60,7 +60,7 @@ func collect(t *testing.T) *collector {
 	return c
 }
 
-// paths are the spans of a trace, each by the names on the way to it, sorted.
+// paths returns the sorted paths of span names in a trace.
 func (c *collector) paths(traceID string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +85,8 @@ func (c *collector) paths(traceID string) []string {
 	return list
 }
 
-// opensConnection reports a span of a new connection to Redis, which a request may
-// need when what runs in the background has the others.
+// opensConnection reports whether a span opens a connection to Redis. A request needs a new
+// one if background work uses the others.
 func opensConnection(path string) bool {
 	return strings.HasSuffix(path, "> HELLO") || strings.HasSuffix(path, "> PIPELINE CLIENT")
 }
@@ -97,11 +97,11 @@ func TestQueryIsOneTraceDownToStatements(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		c := collect(t)
 		s := stack.Start(t)
-		quiet(t, s)
+		awaitIdle(t, s)
 		upsert(t, s, drafts(rand.New(rand.NewPCG(1, 1)), 0, 1))
 		s.With("Traceparent", "00-"+clientTrace+"-00f067aa0ba902b7-01").
 			Must(t, `query Cafes { shops(first: 1) { edges { node { name type { name } } } } }`, nil, nil)
-		if err := s.Stop(); err != nil { // which delivers the rest
+		if err := s.Stop(); err != nil { // delivers all spans
 			t.Fatal(err)
 		}
 		want := []string{
@@ -117,7 +117,7 @@ func TestQueryIsOneTraceDownToStatements(t *testing.T) {
 			"POST /graphql > query Cafes > Query.shops > shop.List",
 			"POST /graphql > query Cafes > Query.shops > shop.List > MGET",
 			"POST /graphql > query Cafes > Query.shops > shop.List > PIPELINE EVALSHA",
-			"POST /graphql > query Cafes > Query.shops > shop.List > SCRIPT", // once in the life of a Redis
+			"POST /graphql > query Cafes > Query.shops > shop.List > SCRIPT", // once per Redis
 			"POST /graphql > query Cafes > Query.shops > shop.List > SELECT shops",
 			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs",
 			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs > MGET",
@@ -131,12 +131,12 @@ func TestQueryIsOneTraceDownToStatements(t *testing.T) {
 		}
 		for _, part := range []string{`"tandian"`, `"graphql.complexity"`, `"graphql.document.hash"`, `"db.query.text"`, `"/graphql"`} {
 			if !strings.Contains(c.text, part) {
-				t.Errorf("the spans do not have %s", part)
+				t.Errorf("no span has %s", part)
 			}
 		}
 		for _, line := range s.Log.Lines(t) {
 			if line["msg"] == "request" && line["operation"] == "Cafes" && line["trace_id"] != clientTrace {
-				t.Errorf("the request's log line does not name its trace: %v", line)
+				t.Errorf("got log line %v, want its trace id", line)
 			}
 		}
 	})
@@ -179,7 +179,7 @@ func TestSpansContainNoSecrets(t *testing.T) {
 		for _, line := range secrets.Leaks(c.text) {
 			t.Errorf("a span shows a secret: %s", line)
 		}
-		// A search of nothing finds nothing.
+		// Otherwise the search would find nothing.
 		for _, part := range []string{"account.Login", "account.Authenticate", "INSERT users", "UPDATE users", "SELECT sessions", "EVALSHA", "mutation L", "Mutation.login", "GET /graphql"} {
 			if !strings.Contains(c.text, `"`+part+`"`) {
 				t.Errorf("no span %q", part)
@@ -207,7 +207,7 @@ func TestUnavailableCollectorDelaysNoRequest(t *testing.T) {
 			stack.Config.StopTimeout = stopTimeout
 			s := stack.Start(t)
 			if slow := median(t, s); slow > 10*normal+5*time.Millisecond {
-				t.Errorf("a request takes %v, and %v without traces", slow, normal)
+				t.Errorf("got %v per request, %v without traces", slow, normal)
 			}
 			begin := time.Now()
 			if err := s.Stop(); err != nil {
@@ -217,13 +217,13 @@ func TestUnavailableCollectorDelaysNoRequest(t *testing.T) {
 				t.Errorf("the server took %v to stop", took)
 			}
 			if complaints := strings.Count(s.Log.String(), "traces not delivered"); complaints != 1 {
-				t.Errorf("the log complains %d times, want once a minute", complaints)
+				t.Errorf("got %d log lines, want one a minute", complaints)
 			}
 		})
 	}
 }
 
-// median is the time that a small request takes.
+// median returns the median time of a small request.
 func median(t *testing.T, s *apptest.Server) time.Duration {
 	t.Helper()
 	took := make([]time.Duration, 200)
@@ -242,7 +242,7 @@ func TestNoTracesWithoutCollector(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	s.With("Traceparent", "00-"+clientTrace+"-00f067aa0ba902b7-01").Must(t, `{ shopTypes { name } }`, nil, nil)
 	if strings.Contains(s.Log.String(), "trace_id") {
-		t.Errorf("the log names a trace:\n%s", s.Log)
+		t.Errorf("got a trace id in the log:\n%s", s.Log)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestInvalidCollectorAddressStopsTheStart(t *testing.T) {
 	}
 }
 
-// What traces cost a whole request.
+// BenchmarkTraces measures whole requests with and without traces.
 func BenchmarkTraces(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer sink.Close()

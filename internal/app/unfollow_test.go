@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// After an unfollow, the live feed of another server omits the notes of that author.
+// The live feed is on another server.
 func TestUnfollowReachesFeedsWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 4)
@@ -51,10 +51,10 @@ func TestUnfollowReachesFeedsWhileRedisRefusesWrites(t *testing.T) {
 				t.Errorf("%s: the author is not followed", when)
 			}
 			if code := codeOf(t, r.a.As(reader.token).Do(t, unfollow, map[string]any{"id": author.id}, nil)); code != "" {
-				t.Fatalf("%s: unfollow answered %s", when, code)
+				t.Fatalf("%s: unfollow: got %s", when, code)
 			}
 			if took := until(t, func() bool { return !delivers(author) }); took > 2*slow {
-				t.Errorf("%s: received after %v", when, took)
+				t.Errorf("%s: visible after %v", when, took)
 			}
 			for began := time.Now(); time.Since(began) < slow/2; {
 				if delivers(author) {

@@ -16,14 +16,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A refusing is a deployment on two servers in which a Redis can refuse writes.
+// refusing is two servers with a Redis that can refuse writes.
 type refusing struct {
 	stack  *apptest.Stack
 	market market
 	a, b   *apptest.Server
 	admin  *redis.Client
 	state  testkit.Refusal
-	codes  bool // the Redis that refuses holds login codes
+	codes  bool // that Redis stores login codes
 }
 
 func newRefusing(t *testing.T, state testkit.Refusal, layout string, customers int) refusing {
@@ -39,10 +39,10 @@ func newRefusing(t *testing.T, state testkit.Refusal, layout string, customers i
 	case "cache":
 		stack.Config.RedisCacheURL = url
 	}
-	r := refusing{stack: stack, market: opened(t, stack, customers), state: state, codes: layout != "cache"}
+	r := refusing{stack: stack, market: openMarket(t, stack, customers), state: state, codes: layout != "cache"}
 	r.a, r.b = stack.Start(t), stack.Start(t)
 	r.admin = testkit.AdminClient(t, direct(t, url)).(*redis.Client)
-	quiet(t, r.a)
+	awaitIdle(t, r.a)
 	return r
 }
 
@@ -60,7 +60,7 @@ func (r refusing) end(t *testing.T) {
 	}
 }
 
-// codeOf is the code of an answer that must not be INTERNAL; "" is success.
+// codeOf returns the first error code of an answer, or "". It fails the test for INTERNAL.
 func codeOf(t *testing.T, a apptest.Answer) string {
 	t.Helper()
 	if len(a.Errors) == 0 {
@@ -68,13 +68,13 @@ func codeOf(t *testing.T, a apptest.Answer) string {
 	}
 	for _, e := range a.Errors {
 		if e.Extensions.Code == "INTERNAL" {
-			t.Errorf("an answer is INTERNAL: %+v", a.Errors)
+			t.Errorf("got INTERNAL: %+v", a.Errors)
 		}
 	}
 	return a.Errors[0].Extensions.Code
 }
 
-// signedIn is the id of the viewer, "" for none or unknown.
+// signedIn returns the id of the viewer, or "" for an anonymous or unknown viewer.
 func signedIn(t *testing.T, s *apptest.Server) string {
 	t.Helper()
 	var who meAnswer
@@ -84,9 +84,8 @@ func signedIn(t *testing.T, s *apptest.Server) string {
 	return who.Me.ID
 }
 
-// eachRefusal runs a test in all states with one Redis, and in one state with
-// those of two that refuse by themselves. The subtests run in parallel, because most of
-// their time is waiting.
+// eachRefusal runs a test with each kind of refusal by a single Redis, and with one kind in the
+// layouts of apart. The subtests run in parallel, because they mostly wait.
 func eachRefusal(t *testing.T, apart []string, test func(t *testing.T, state testkit.Refusal, layout string)) {
 	t.Helper()
 	for i, state := range testkit.Refusals() {
@@ -122,10 +121,9 @@ func closes(t *testing.T, c *socket) <-chan websocket.StatusCode {
 	return end
 }
 
-const slow = 2 * time.Second // within which an end of a session is seen, at the latest
+const slow = 2 * time.Second // maximum delay of a change on another server
 
-// A session that ends while Redis refuses writes is over on every server, while
-// that lasts and afterwards.
+// Sessions end on every server, and do not come back when Redis accepts writes.
 func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"state", "cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 6)
@@ -139,12 +137,12 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 			t.Helper()
 			on := everywhere(p)
 			for _, s := range on {
-				if signedIn(t, s) != p.id { // in memory, where it may be
+				if signedIn(t, s) != p.id { // fills the local cache
 					t.Fatalf("%s: not signed in", when)
 				}
 			}
 			if code := codeOf(t, on[0].Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); code != "" {
-				t.Fatalf("%s: logout answered %s", when, code)
+				t.Fatalf("%s: logout: got %s", when, code)
 			}
 			for i, s := range on {
 				took := signedOut(t, s)
@@ -169,7 +167,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 			select {
 			case code := <-end:
 				if code != 4403 {
-					t.Errorf("connection %d was closed with %d", i, code)
+					t.Errorf("connection %d: closed with %d, want 4403", i, code)
 				}
 			case <-time.After(2 * slow):
 				t.Errorf("connection %d is open after its session ended", i)
@@ -177,11 +175,11 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 		}
 		password := `mutation($p: String!) { setPassword(password: $p, code: "000000") { userErrors { code } } }`
 		if code := codeOf(t, r.a.As(people[2].token).Do(t, password, map[string]any{"p": "correct horse battery"}, nil)); code != "" && code != "UNAVAILABLE" {
-			t.Errorf("a password: %s", code)
+			t.Errorf("setPassword: got %s", code)
 		}
 		switch code := codeOf(t, r.a.Do(t, `mutation { sendLoginCode(phone: "13800002222") { expiresInSeconds } }`, nil, nil)); {
 		case r.codes && code != "UNAVAILABLE", !r.codes && code != "":
-			t.Errorf("a login code: %q", code)
+			t.Errorf("sendLoginCode: got %q", code)
 		}
 		for _, p := range people[3:] {
 			for _, s := range everywhere(p) {
@@ -196,7 +194,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 			for _, p := range people[:2] {
 				for _, s := range everywhere(p) {
 					if signedIn(t, s) != "" {
-						t.Fatalf("an ended session is back %v after Redis takes writes", time.Since(back))
+						t.Fatalf("an ended session is valid %v after Redis accepts writes", time.Since(back))
 					}
 				}
 			}
@@ -214,8 +212,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 	})
 }
 
-// What is changed while Redis refuses writes is right at once where it was
-// changed, and soon everywhere.
+// Changes are visible at once on their server, and soon on the other.
 func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"state", "cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 4)
@@ -231,7 +228,7 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 		must := func(s *apptest.Server, query string, variables map[string]any) {
 			t.Helper()
 			if code := codeOf(t, s.Do(t, query, variables, nil)); code != "" {
-				t.Errorf("%s answered %s", query, code)
+				t.Errorf("%s: got %s", query, code)
 			}
 		}
 		rename := func(name string) {
@@ -241,7 +238,7 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 				t.Errorf("on the same server: %q, want %q", got, name)
 			}
 			if took := until(t, func() bool { return nickname(r.b) == name }); took > slow {
-				t.Errorf("%s is seen elsewhere after %v", name, took)
+				t.Errorf("%s: visible on the other server after %v", name, took)
 			}
 		}
 		feed := func(s *apptest.Server, want ...string) {
@@ -260,11 +257,11 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 						IsLiked   bool
 					}
 				}
-				on(s, reader).Must(t, aNote, map[string]any{"id": note}, &a)
+				on(s, reader).Must(t, noteQuery, map[string]any{"id": note}, &a)
 				return a.Note.IsLiked == want && (a.Note.LikeCount == 1) == want
 			}
 			if took := until(t, is); took > slow {
-				t.Errorf("a like is seen after %v", took)
+				t.Errorf("a like: visible after %v", took)
 			}
 		}
 		checkedIn := func(s *apptest.Server) int {
@@ -286,14 +283,14 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 				t.Errorf("%s is not found on the same server", name)
 			}
 			if took := until(t, func() bool { return opened(r.b, name) }); took > slow {
-				t.Errorf("%s is found elsewhere after %v", name, took)
+				t.Errorf("%s: found by the other server after %v", name, took)
 			}
 		}
 		open("Cafe one")
 		settled(t, r.a, near)
 		settled(t, r.b, near)
 		if n := checkedIn(r.a) + checkedIn(r.b); n != 0 {
-			t.Errorf("%d check-ins", n)
+			t.Errorf("got %d check-ins, want 0", n)
 		}
 		rename("Before")
 		must(on(r.a, reader), followUser, map[string]any{"id": ann.id})
@@ -308,10 +305,10 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 		rename("At once")
 		must(on(r.a, ann), checkIn, nil)
 		if checkedIn(r.a) != 1 {
-			t.Error("a check-in is not seen on the same server")
+			t.Error("a check-in is invisible on the same server")
 		}
 		if took := until(t, func() bool { return checkedIn(r.b) == 1 }); took > slow {
-			t.Errorf("a check-in is seen after %v", took)
+			t.Errorf("a check-in: visible after %v", took)
 		}
 		open("Cafe two")
 		must(on(r.a, reader), likeNote, map[string]any{"id": note})
@@ -335,17 +332,17 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 		for began := time.Now(); time.Since(began) < slow; {
 			for _, s := range []*apptest.Server{r.a, r.b} {
 				if got := nickname(s); got != "Later" {
-					t.Fatalf("%q is back %v after Redis takes writes", got, time.Since(began))
+					t.Fatalf("got %q again %v after Redis accepts writes", got, time.Since(began))
 				}
 				if diff := cmp.Diff([]string{"ann 0"}, titles(t, on(s, reader), 100)); diff != "" {
-					t.Fatalf("the feed %v after Redis takes writes (-want +got):\n%s", time.Since(began), diff)
+					t.Fatalf("feed %v after Redis accepts writes (-want +got):\n%s", time.Since(began), diff)
 				}
 			}
 		}
 		rename("After")
 		open("Cafe three")
 		if checkedIn(r.a) != 1 || checkedIn(r.b) != 1 || !opened(r.b, "Cafe two") {
-			t.Error("what was changed meanwhile is lost")
+			t.Error("changes during the refusal are lost")
 		}
 		r.market.note(t, on(r.b, ann), "ann 2")
 		for _, s := range []*apptest.Server{r.a, r.b} {
@@ -355,13 +352,13 @@ func TestChangesAreVisibleWhileRedisRefusesWrites(t *testing.T) {
 	})
 }
 
-// A sale continues through the database, and back, without an item too many or a
-// second order for a user.
+// A sale moves to the database and back. It sells no item too many, and each user gets one
+// order.
 func TestSalesContinueWhileRedisRefusesWrites(t *testing.T) {
-	const pieces, users = 20, 60
+	const items, users = 20, 60
 	eachRefusal(t, []string{"state"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, users)
-		v := r.market.flash(t, r.a, pieces, -time.Hour, time.Hour)
+		v := r.market.flash(t, r.a, items, -time.Hour, time.Hour)
 		var mu sync.Mutex
 		orders := map[string]string{} // user → order
 		place := func(i int, s *apptest.Server) {
@@ -370,9 +367,9 @@ func TestSalesContinueWhileRedisRefusesWrites(t *testing.T) {
 			answer := s.As(p.token).Do(t, orderVoucher, map[string]any{"v": v, "k": fmt.Sprint("key ", i)}, &got)
 			switch code := codeOf(t, answer); {
 			case code != "" && code != "UNAVAILABLE":
-				t.Errorf("an order: %s", code)
+				t.Errorf("orderVoucher: got %s", code)
 			case code != "" || got.OrderVoucher.Order == nil || got.OrderVoucher.Order.Status != "UNPAID":
-				// Nothing is promised: one that is QUEUED may fail, and another be made.
+				// QUEUED orders may fail, and a retry may create another order.
 			default:
 				mu.Lock()
 				defer mu.Unlock()
@@ -386,7 +383,7 @@ func TestSalesContinueWhileRedisRefusesWrites(t *testing.T) {
 		wave := func(from, to int) {
 			var all sync.WaitGroup
 			for i := from; i < to; i++ {
-				all.Go(func() { place(i, r.a); place(i, r.b) }) // with one key
+				all.Go(func() { place(i, r.a); place(i, r.b) }) // with the same key
 			}
 			all.Wait()
 		}
@@ -397,19 +394,19 @@ func TestSalesContinueWhileRedisRefusesWrites(t *testing.T) {
 		all.Wait()
 		wave(10, 15)
 		if orders, _, _ := sold(t, r.stack, v); orders < 10 {
-			t.Errorf("%d orders: the database does not sell", orders)
+			t.Errorf("got %d orders, so the database does not sell", orders)
 		}
 		all.Go(func() { wave(15, 30) })
 		r.end(t)
 		all.Wait()
 		wave(30, users)
-		testkit.Eventually(t, 30*time.Second, func() bool { // what was UNAVAILABLE is repeated, with its key
+		testkit.Eventually(t, 30*time.Second, func() bool { // retries with the same keys
 			wave(0, users)
 			orders, users, stock := sold(t, r.stack, v)
-			return orders == pieces && users == pieces && stock == 0
+			return orders == items && users == items && stock == 0
 		})
-		if len(orders) != pieces {
-			t.Errorf("%d users hold an order, want %d", len(orders), pieces)
+		if len(orders) != items {
+			t.Errorf("got %d users with an order, want %d", len(orders), items)
 		}
 	})
 }

@@ -24,16 +24,16 @@ const visitsQuery = `query V($id: ID!, $from: Date!, $to: Date!) {
 }`
 
 // appCookie is the cookie of an app that sends beacons, so its queries do not count.
-const appCookie = "tandian_visitor=an-app-that-says-itself"
+const appCookie = "tandian_visitor=an-app-that-sends-beacons"
 
-// counted are visits as the API shows them.
+// counted is a count of visits in the API.
 type counted struct {
 	Date                  *string
 	UniqueVisitors, Views int
 }
 
-// visited flushes a server and reads the visits of the site and of the market's
-// shop; yesterday and tomorrow too, in case that it is midnight.
+// visited flushes a server and reads the visits of the site and of the market's shop, from
+// yesterday to tomorrow in case the day changes.
 func visited(t *testing.T, m market, s *apptest.Server) (site, shop counted) {
 	t.Helper()
 	if err := s.Components().Visits.Flush(t.Context()); err != nil {
@@ -59,8 +59,8 @@ func visited(t *testing.T, m market, s *apptest.Server) (site, shop counted) {
 	return site, shown.Shop.Visits
 }
 
-// tell sends a beacon and returns the status and the cookie that it set.
-func tell(s *apptest.Server, method, body string, headers ...string) (status int, cookie string, err error) {
+// sendBeacon sends a beacon and returns the status and the set cookie.
+func sendBeacon(s *apptest.Server, method, body string, headers ...string) (status int, cookie string, err error) {
 	r, err := http.NewRequest(method, s.URL+"/visit", strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -88,15 +88,15 @@ func within2Percent(got, want int) bool {
 	return math.Abs(float64(got-want)) <= 0.02*float64(want)
 }
 
-// Ten thousand visitors view one to three pages each, on three servers of which one
-// ends meanwhile. Some are signed in and have two devices.
+// Ten thousand visitors view one to three pages each, on three servers, one of which stops.
+// Some visitors are signed in and have two devices.
 func TestTenThousandVisitorsOverThreeServers(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	const people, signedIn, callers = 10_000, 20, 8
 	stack := apptest.Real(t)
-	stack.Config.RateAnonymous, stack.Config.RateUser = 0, 0 // all come from one address
-	m := opened(t, stack, signedIn)
+	stack.Config.RateAnonymous, stack.Config.RateUser = 0, 0 // one client address
+	m := openMarket(t, stack, signedIn)
 	servers := []*apptest.Server{stack.Start(t), stack.Start(t), stack.Start(t)}
 	rnd := rand.New(rand.NewPCG(2026, 12)) // the same visitors in every run
 	type step struct {
@@ -125,9 +125,9 @@ func TestTenThousandVisitorsOverThreeServers(t *testing.T) {
 				"Authorization", "Bearer " + m.customers[one.person].token,
 			}
 		}
-		status, _, err := tell(servers[one.server%running], http.MethodPost, pageOf(one.shop), headers...)
+		status, _, err := sendBeacon(servers[one.server%running], http.MethodPost, pageOf(one.shop), headers...)
 		if err == nil && status != http.StatusNoContent {
-			err = fmt.Errorf("the answer is %d", status)
+			err = fmt.Errorf("got status %d", status)
 		}
 		return err
 	}
@@ -162,7 +162,7 @@ func TestTenThousandVisitorsOverThreeServers(t *testing.T) {
 		site, shop := visited(t, m, servers[0])
 		t.Logf("%s: site %+v of %d people and %d views, shop %+v of %d", when, site, people, len(steps), shop, atShop)
 		if !within2Percent(site.UniqueVisitors, people) || site.Views != len(steps) || !within2Percent(shop.UniqueVisitors, atShop) || shop.Views != atShop {
-			t.Errorf("%s: the site %+v, the shop %+v", when, site, shop)
+			t.Errorf("%s: got site %+v, shop %+v", when, site, shop)
 		}
 	}
 	check("in Redis")
@@ -179,13 +179,13 @@ func TestVisitRules(t *testing.T) {
 	t.Parallel()
 	const shopQuery = `query S($id: ID!) { shop(id: $id) { name } }`
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 2)
+		m := openMarket(t, stack, 2)
 		s := stack.Start(t)
 		id := map[string]any{"id": m.shop}
 		beacon := func(headers ...string) func() {
 			return func() {
 				t.Helper()
-				if status, _, err := tell(s, http.MethodPost, pageOf(m.shop), headers...); status != http.StatusNoContent || err != nil {
+				if status, _, err := sendBeacon(s, http.MethodPost, pageOf(m.shop), headers...); status != http.StatusNoContent || err != nil {
 					t.Errorf("a beacon: %d, %v", status, err)
 				}
 			}
@@ -196,19 +196,19 @@ func TestVisitRules(t *testing.T) {
 			name       string
 			do         func()
 			site, shop int // views
-			people     int // who are new at the shop
+			people     int // new visitors of the shop
 		}{
-			{"an app's page", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 1},
-			{"the same again", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 0},
-			{"queries of that app", twice(ask(s.With("Cookie", "tandian_visitor=somebody-with-a-cookie"))), 0, 0, 0},
+			{"an app's page", beacon("Cookie", "tandian_visitor=visitor-with-a-cookie"), 1, 1, 1},
+			{"the same page again", beacon("Cookie", "tandian_visitor=visitor-with-a-cookie"), 1, 1, 0},
+			{"queries of that app", twice(ask(s.With("Cookie", "tandian_visitor=visitor-with-a-cookie"))), 0, 0, 0},
 			{"queries of an app before its first beacon", ask(s.With("Tandian-Beacon", "1").With("User-Agent", "a new one")), 0, 0, 0},
 			{"a client without a cookie, twice within 30 s", twice(ask(s.With("User-Agent", "curl/8"))), 1, 2, 1},
 			{"a bot", ask(s.With("User-Agent", "Googlebot/2.1")), 0, 0, 0},
 			{"a bot that sends a beacon", beacon("User-Agent", "Googlebot/2.1"), 0, 0, 0},
 			{"a signed-in user", ask(s.As(m.customers[0].token)), 1, 1, 1},
-			{"the same one by an app", beacon("Authorization", "Bearer "+m.customers[0].token), 1, 1, 0},
-			{"a shop that is not there", func() {
-				if status, _, err := tell(s, http.MethodPost, pageOf("U2hvcDo5OTk5OTk"), "Cookie", "tandian_visitor=somebody-with-a-cookie"); status != http.StatusNoContent || err != nil {
+			{"the same user in the app", beacon("Authorization", "Bearer "+m.customers[0].token), 1, 1, 0},
+			{"a missing shop", func() {
+				if status, _, err := sendBeacon(s, http.MethodPost, pageOf("U2hvcDo5OTk5OTk"), "Cookie", "tandian_visitor=visitor-with-a-cookie"); status != http.StatusNoContent || err != nil {
 					t.Errorf("%d, %v", status, err)
 				}
 			}, 1, 0, 0},
@@ -218,12 +218,12 @@ func TestVisitRules(t *testing.T) {
 			tt.do()
 			nowSite, nowShop := visited(t, m, s)
 			if nowSite.Views-site.Views != tt.site || nowShop.Views-shop.Views != tt.shop || nowShop.UniqueVisitors-shop.UniqueVisitors != tt.people {
-				t.Errorf("%s: the site had %+v and has %+v, the shop %+v and %+v", tt.name, site, nowSite, shop, nowShop)
+				t.Errorf("%s: site before %+v, after %+v, shop before %+v, after %+v", tt.name, site, nowSite, shop, nowShop)
 			}
 			site, shop = nowSite, nowShop
 		}
 		if n := s.Counter(t, "tandian_visits_dropped_total", "reason", "unknown_shop"); n != 1 {
-			t.Errorf("%v visits of shops that are not there", n)
+			t.Errorf("got %v dropped visits of missing shops, want 1", n)
 		}
 	})
 }
@@ -237,17 +237,17 @@ func TestCrossOriginBeaconIsRejected(t *testing.T) {
 		status             int
 	}{
 		{"a page", "POST", pageOf(""), nil, 204},
-		{"a page of ours", "POST", pageOf(""), []string{"Sec-Fetch-Site", "same-origin"}, 204},
+		{"own page", "POST", pageOf(""), []string{"Sec-Fetch-Site", "same-origin"}, 204},
 		{"a page of another site", "POST", pageOf(""), []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 403},
 		{"GET", "GET", "", nil, 405},
 		{"too long", "POST", `{"path":"/` + strings.Repeat("x", 2000) + `"}`, nil, 413},
-		{"an id of something else", "POST", pageOf("VXNlcjox"), nil, 400},
-		{"no id", "POST", pageOf("hello"), nil, 400},
+		{"an id of another type", "POST", pageOf("VXNlcjox"), nil, 400},
+		{"an invalid id", "POST", pageOf("hello"), nil, 400},
 		{"no path", "POST", `{}`, nil, 400},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			status, cookie, err := tell(s, tt.method, tt.body, tt.headers...)
+			status, cookie, err := sendBeacon(s, tt.method, tt.body, tt.headers...)
 			if status != tt.status || err != nil || (cookie != "") != (status == 204) {
 				t.Errorf("%d, cookie %q, %v", status, cookie, err)
 			}
@@ -258,19 +258,19 @@ func TestCrossOriginBeaconIsRejected(t *testing.T) {
 		stack.Config.RateAnonymous = 1
 		s, limited := stack.Start(t), 0
 		for range 5 {
-			if status, _, _ := tell(s, http.MethodPost, pageOf("")); status == http.StatusTooManyRequests {
+			if status, _, _ := sendBeacon(s, http.MethodPost, pageOf("")); status == http.StatusTooManyRequests {
 				limited++
 			}
 		}
 		if limited < 2 {
-			t.Errorf("%d of 5 requests at 1 a second are refused", limited)
+			t.Errorf("got %d rejections of 5 requests, want at least 2", limited)
 		}
 	})
 }
 
 func TestVisitsAreRestricted(t *testing.T) {
 	stack := apptest.Real(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	s := stack.Start(t)
 	const site, shop = `query V($a: Date!, $b: Date!) { siteStats(from: $a, to: $b) { views } }`,
 		`query V($id: ID!, $a: Date!, $b: Date!) { shop(id: $id) { visits(from: $a, to: $b) { views } visitsByDay(from: $a, to: $b) { views } } }`
@@ -287,7 +287,7 @@ func TestVisitsAreRestricted(t *testing.T) {
 		{"the owner", s.As(m.owner.token), shop, "2026-01-01", "2026-01-02", ""},
 		{"a customer", s.As(m.customers[0].token), shop, "2026-01-01", "2026-01-02", "FORBIDDEN"},
 		{"a year and two days", s.As(m.admin.token), site, "2026-01-01", "2027-01-02", "BAD_USER_INPUT"},
-		{"days the wrong way round", s.As(m.owner.token), shop, "2026-01-02", "2026-01-01", "BAD_USER_INPUT"},
+		{"reversed days", s.As(m.owner.token), shop, "2026-01-02", "2026-01-01", "BAD_USER_INPUT"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -303,18 +303,18 @@ func TestVisitsAreRestricted(t *testing.T) {
 	}
 }
 
-// What an embedded server knows outlives it: its Redis ends with it.
+// Its Redis ends with the process, so it copies the visits to the rows.
 func TestStoppedEmbeddedServerLosesNoVisit(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Embedded(t)
-	m := opened(t, stack, 1)
+	m := openMarket(t, stack, 1)
 	var want int
 	for range 3 {
 		s := stack.Start(t)
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				status, _, err := tell(s, http.MethodPost, pageOf(m.shop), "Cookie", fmt.Sprintf("tandian_visitor=somebody-number-%06d", i))
+				status, _, err := sendBeacon(s, http.MethodPost, pageOf(m.shop), "Cookie", fmt.Sprintf("tandian_visitor=visitor-number-%06d", i))
 				if status != http.StatusNoContent || err != nil {
 					t.Errorf("%d, %v", status, err)
 				}
@@ -325,7 +325,7 @@ func TestStoppedEmbeddedServerLosesNoVisit(t *testing.T) {
 		if _, shop := visited(t, m, s); shop.UniqueVisitors != 20 || shop.Views != want {
 			t.Errorf("%+v, want 20 people and %d views", shop, want)
 		}
-		if status, _, err := tell(s, http.MethodPost, pageOf(m.shop), "Cookie", "tandian_visitor=somebody-number-000001"); status != http.StatusNoContent || err != nil {
+		if status, _, err := sendBeacon(s, http.MethodPost, pageOf(m.shop), "Cookie", "tandian_visitor=visitor-number-000001"); status != http.StatusNoContent || err != nil {
 			t.Errorf("%d, %v", status, err)
 		}
 		want++ // not flushed yet
@@ -335,10 +335,10 @@ func TestStoppedEmbeddedServerLosesNoVisit(t *testing.T) {
 	}
 }
 
-// visitTraffic makes the keys of visits. It returns all documents.
+// visitTraffic creates the keys of visits. It returns all documents.
 func visitTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	t.Helper()
-	if status, _, err := tell(s, http.MethodPost, pageOf(m.shop)); status != http.StatusNoContent || err != nil {
+	if status, _, err := sendBeacon(s, http.MethodPost, pageOf(m.shop)); status != http.StatusNoContent || err != nil {
 		t.Fatalf("%d, %v", status, err)
 	}
 	testkit.Eventually(t, 20*time.Second, func() bool {

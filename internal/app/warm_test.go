@@ -15,13 +15,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// held starts a server on real stores whose warm-up waits for a lock on the shops. It
-// returns a reader of /readyz, a function that releases the lock, and the server once it
-// is ready.
+// held starts a server on real stores whose warm-up waits for a lock on the shops. It returns
+// a reader of /readyz, a function that releases the lock, and a channel of the ready server.
 func held(t *testing.T, warm time.Duration) (readyz func() (int, string), letGo func(), ready <-chan *apptest.Server) {
 	t.Helper()
 	stack := apptest.Real(t)
-	stack.Start(t) // plants what a first start does
+	stack.Start(t) // creates the initial rows
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -56,30 +55,30 @@ func TestNotReadyUntilWarm(t *testing.T) {
 	readyz, letGo, ready := held(t, time.Minute)
 	for range 5 {
 		if status, text := readyz(); status != 503 || text != "warming" {
-			t.Errorf("got %d, %s while it is cold", status, text)
+			t.Errorf("cold: got %d, %s", status, text)
 		}
-		time.Sleep(100 * time.Millisecond) // it must stay so
+		time.Sleep(100 * time.Millisecond) // the status must not change
 	}
 	letGo()
 	s := <-ready
 	if status, text := readyz(); status != 200 || text != "ready" {
-		t.Errorf("got %d, %s when it is warm", status, text)
+		t.Errorf("warm: got %d, %s", status, text)
 	}
 	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_seconds") < 0.5 || s.Counter(t, "tandian_warmup_failures_total") != 0 {
-		t.Errorf("the warm-up has not ended well:\n%s", s.Log)
+		t.Errorf("the warm-up failed:\n%s", s.Log)
 	}
 	if n := s.Counter(t, "tandian_warmup_entries_total", "what", "shop-types"); n != 14 {
-		t.Errorf("%v types are warm", n)
+		t.Errorf("got %v warm types, want 14", n)
 	}
 }
 
 func TestServerIsReadyWithColdCaches(t *testing.T) {
-	const most = time.Second
+	const maxWait = time.Second
 	begun := time.Now()
-	readyz, letGo, ready := held(t, most)
+	readyz, letGo, ready := held(t, maxWait)
 	s := <-ready
-	if took := time.Since(begun); took < most {
-		t.Errorf("it was ready after %v", took)
+	if took := time.Since(begun); took < maxWait {
+		t.Errorf("ready after %v, want at least %v", took, maxWait)
 	}
 	if status, text := readyz(); status != 200 || text != "ready" || s.Counter(t, "tandian_warmup_finished") != 0 {
 		t.Errorf("got %d, %s", status, text)
@@ -104,15 +103,14 @@ func TestFailedWarmUpIsReported(t *testing.T) {
 	next.Warm, next.Config.Run = time.Minute, []string{"api"}
 	s = next.Start(t)
 	if n := s.Counter(t, "tandian_warmup_failures_total", "what", "remembered"); n != 1 || s.Counter(t, "tandian_warmup_failures_total") != 1 {
-		t.Errorf("%v parts failed, want one:\n%s", n, s.Log)
+		t.Errorf("got %v failed parts, want 1:\n%s", n, s.Log)
 	}
 	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_entries_total", "what", "shop-types") != 14 {
-		t.Errorf("the rest is cold:\n%s", s.Log)
+		t.Errorf("other parts are cold:\n%s", s.Log)
 	}
-	s.Components().Cache.Del(t.Context(), key) // it follows no rule of the table of keys
+	s.Components().Cache.Del(t.Context(), key) // the test of all keys would reject it
 }
 
-// A server with nothing to warm does not wait.
 func TestWarmingEmptyStoresIsFast(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Warm = time.Minute
@@ -124,8 +122,8 @@ func TestWarmingEmptyStoresIsFast(t *testing.T) {
 	}
 }
 
-// What was hot yesterday is read without a statement by the first who asks a server that
-// has just started, also where Redis has lost the records meanwhile.
+// The first client of a new server reads a hot key of yesterday without a statement, even
+// after Redis lost the records.
 func TestColdServerWarmsYesterdaysKeys(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
@@ -136,7 +134,7 @@ func TestColdServerWarmsYesterdaysKeys(t *testing.T) {
 	s := first.Start(t)
 	s.Recovered(t)
 	rdb, record := s.Components().Cache, func(n int64) string { return fmt.Sprintf("td:cache:shop:{%d}", n) }
-	var cold []int64 // that are on no first page
+	var cold []int64 // shops on no first page
 	for n := int64(1); n <= 1500 && len(cold) < 2; n++ {
 		if rdb.Exists(t.Context(), record(n)).Val() == 0 {
 			cold = append(cold, n)
@@ -161,16 +159,16 @@ func TestColdServerWarmsYesterdaysKeys(t *testing.T) {
 	probe := clean.Start(t) // a client of Redis, and a cold server
 	rdb = probe.Components().Cache
 	if n := rdb.ZScore(t.Context(), today, strconv.FormatInt(hot, 10)).Val(); n < 10 {
-		t.Fatalf("the shop has %v hits in what is remembered", n)
+		t.Fatalf("got %v saved hits of the shop, want at least 10", n)
 	}
 	if err := rdb.Rename(t.Context(), today, yesterday).Err(); err != nil {
 		t.Fatal(err)
 	}
 	rdb.Unlink(t.Context(), record(hot), record(other))
 	again := first.Start(t)
-	quiet(t, again)
+	awaitIdle(t, again)
 	for n, want := range map[int64]float64{hot: 0, other: 1} {
-		if statements, _ := asked(t, again, func() { read(again, n) }); statements != want {
+		if statements, _ := storeCalls(t, again, func() { read(again, n) }); statements != want {
 			t.Errorf("shop %d (the hot one is %d) cost %v statements, want %v", n, hot, statements, want)
 		}
 	}
@@ -180,7 +178,7 @@ func TestColdServerWarmsYesterdaysKeys(t *testing.T) {
 func TestSoonOpeningSaleIsPinned(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		soon, open, late := m.flash(t, s, 10, 9*time.Minute, time.Hour), m.flash(t, s, 10, -time.Minute, time.Hour), m.flash(t, s, 10, 20*time.Minute, time.Hour)
 		warm := *stack
@@ -193,37 +191,37 @@ func TestSoonOpeningSaleIsPinned(t *testing.T) {
 		s = warm.Start(t)
 		s.Recovered(t)
 		if n := s.Counter(t, "tandian_warmup_entries_total", "what", "sales"); n < 2 {
-			t.Errorf("%v sales are warm", n)
+			t.Errorf("got %v warm sales, want at least 2", n)
 		}
 		for _, tt := range []struct {
 			name, voucher string
 			near          bool
-		}{{"it opens soon", soon, true}, {"it is open", open, true}, {"it opens late", late, false}} {
-			house, id := s.Components(), number(t, tt.voucher)
+		}{{"opens soon", soon, true}, {"open", open, true}, {"opens late", late, false}} {
+			c, id := s.Components(), number(t, tt.voucher)
 			near := func() bool {
 				before := localHits(s, "voucher")
-				v, err := house.Vouchers.ByID(t.Context(), id)
+				v, err := c.Vouchers.ByID(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
 				beforeShop := localHits(s, "shop")
-				if _, err := house.Shops.ByID(t.Context(), v.ShopID); err != nil {
+				if _, err := c.Shops.ByID(t.Context(), v.ShopID); err != nil {
 					t.Fatal(err)
 				}
 				return localHits(s, "voucher") == before+1 && localHits(s, "shop") == beforeShop+1
 			}
 			if tt.near {
-				testkit.Eventually(t, 5*time.Second, near) // a Redis that is seen for the first time has all forgotten once
+				testkit.Eventually(t, 5*time.Second, near) // the failover detector first invalidates all values
 				continue
 			}
 			if near() {
-				t.Errorf("%s: it is pinned", tt.name)
+				t.Errorf("%s: the sale is pinned", tt.name)
 			}
 		}
 	})
 }
 
-// localHits are those of a policy in a server.
+// localHits returns the local hits of a policy, or -1.
 func localHits(s *apptest.Server, policy string) int64 {
 	for _, of := range s.Components().Caches.Stats() {
 		if of.Name == policy {

@@ -11,20 +11,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A browser's numbers are exact up to 2^53, and an order's number has up to 19 digits:
-// so it is a text, wherever it stands, as is its id.
+// Numbers of browsers are exact up to 2^53, but an order number has up to 19 digits. So it is
+// a string.
 func TestOrderNumbersAreExactInBrowsers(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		m := opened(t, stack, 1)
+		m := openMarket(t, stack, 1)
 		s := stack.Start(t)
 		ann := s.As(m.customers[0].token)
 		var p placed
 		ann.Must(t, orderVoucher, map[string]any{"v": m.ordinary(t, s, false)}, &p)
 		if p.OrderVoucher.Order == nil {
-			t.Fatalf("nothing was ordered: %+v", p.OrderVoucher)
+			t.Fatalf("no order: %+v", p.OrderVoucher)
 		}
-		const n = math.MaxInt64 // of 19 digits; as a browser's number it would end in 808
+		const n = math.MaxInt64 // 19 digits; a browser would round it to end in 808
 		if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE orders SET id = $1 WHERE id = $2", int64(n), number(t, p.OrderVoucher.Order.ID)); err != nil {
 			t.Fatal(err)
 		}
@@ -35,18 +35,18 @@ func TestOrderNumbersAreExactInBrowsers(t *testing.T) {
 		} {
 			var data struct{ Found map[string]any }
 			d := json.NewDecoder(bytes.NewReader([]byte(dataOf(t, ann, query, map[string]any{"number": digits, "id": id}))))
-			d.UseNumber() // or a number would be rounded here
+			d.UseNumber() // otherwise the test would round it
 			if err := d.Decode(&data); err != nil {
 				t.Fatal(err)
 			}
-			if data.Found["number"] != digits || data.Found["id"] != id { // as texts: a json.Number is another type
-				t.Errorf("%s: %#v, want the texts %q and %q", name, data.Found, id, digits)
+			if data.Found["number"] != digits || data.Found["id"] != id { // a json.Number is no string
+				t.Errorf("%s: got %#v, want the strings %q and %q", name, data.Found, id, digits)
 			}
 		}
 	})
 }
 
-// What clients tell refusals apart by is a code of the schema, never the words.
+// Clients handle rejections by a code of the schema, not by the message.
 func TestRejectionsHaveCodes(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	var schema struct {
@@ -61,7 +61,7 @@ func TestRejectionsHaveCodes(t *testing.T) {
 	s.Must(t, `{ codes: __type(name: "ErrorCode") { enumValues { name } } refusal: __type(name: "UserError") { fields { name type { ofType { name } } } } }`, nil, &schema)
 	for _, f := range schema.Refusal.Fields {
 		if f.Name == "code" && (f.Type.OfType == nil || f.Type.OfType.Name != "ErrorCode") {
-			t.Error("a refusal may go without a code of the enum")
+			t.Error("UserError.code is not a non-null ErrorCode")
 		}
 	}
 	codes := map[string]bool{}
@@ -73,7 +73,7 @@ func TestRejectionsHaveCodes(t *testing.T) {
 	}
 	s.Must(t, `mutation { sendLoginCode(phone: "12") { userErrors { code message } } }`, nil, &refused)
 	if wrong := refused.SendLoginCode.UserErrors; len(wrong) != 1 || wrong[0].Code != "INVALID_PHONE" || !codes[wrong[0].Code] {
-		t.Errorf("%+v, want INVALID_PHONE, which is among %d codes", wrong, len(codes))
+		t.Errorf("got %+v, want INVALID_PHONE, one of %d codes", wrong, len(codes))
 	}
 	for query, want := range map[string]string{
 		`{ me `:                                 "GRAPHQL_PARSE_FAILED",
@@ -82,7 +82,7 @@ func TestRejectionsHaveCodes(t *testing.T) {
 		`{ shop(id: "no id") { id } }`:          "BAD_USER_INPUT",
 	} {
 		if got := code(t, s.Do(t, query, nil, nil)); got != want {
-			t.Errorf("%s: extensions.code is %q, want %q", query, got, want)
+			t.Errorf("%s: got code %q, want %q", query, got, want)
 		}
 	}
 }
