@@ -21,8 +21,8 @@ const (
 // errClaimed is returned if another process holds a conflicting lock.
 var errClaimed = errors.New("another process holds the lock")
 
-// claim is the lock that a process holds on its database while it runs. Processes with the
-// same Redis share it. A process with an embedded Redis excludes others, because they would
+// claim is the lock that a process holds on its database while it runs. Processes with a
+// real Redis share it. A process with an embedded Redis excludes others, because they would
 // not see its changes.
 type claim struct {
 	locks  *lock.Locker

@@ -30,7 +30,7 @@ const (
 
 // Readers and writers of two processes run concurrently, while fan-outs die and Redis loses
 // keys. The test records when each call began and returned. A note that was due during the
-// whole read of a page must be on it. A note that was due at no time of it must not.
+// whole read of a page must be on it. A note that was never due during it must not.
 //
 // TANDIAN_TEST_SEED repeats the choices of a run, but not its interleaving.
 func TestFeedPagesAreRightUnderConcurrency(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFeedPagesAreRightUnderConcurrency(t *testing.T) {
 				t.Errorf("process %d, user %d, %d below %d: %v", r.by, r.user, r.size, r.below, err)
 			}
 		}
-		feedRace.settled(t)
+		feedRace.checkAll(t)
 		t.Logf("%d pages, %d notes of which %d were deleted, %d follows of which %d ended", len(feedRace.pages),
 			len(feedRace.notes), ended(feedRace.notes), len(feedRace.follows), ended(feedRace.follows))
 		if !feedRace.enough() {
@@ -65,13 +65,13 @@ type life struct {
 	begin, end     span
 }
 
-// surely reports whether l existed during the whole span.
-func (l *life) surely(s span) bool {
+// existsThroughout reports whether l existed during the whole span.
+func (l *life) existsThroughout(s span) bool {
 	return l.begin.returned < s.began && (l.end.began == 0 || l.end.began > s.returned)
 }
 
-// perhaps reports whether l may have existed at some time of the span.
-func (l *life) perhaps(s span) bool {
+// mayExist reports whether l may have existed at some time of the span.
+func (l *life) mayExist(s span) bool {
 	return l.begin.began < s.returned && (l.end.returned == 0 || l.end.returned > s.began)
 }
 
@@ -95,7 +95,7 @@ type pageRead struct {
 	more  bool
 }
 
-// together holds two concurrent processes and the record of their calls.
+// feedRace holds two concurrent processes and the record of their calls.
 type feedRace struct {
 	ps     [2]*feedProcess
 	people []int64
@@ -119,7 +119,7 @@ func newFeedRace(t *testing.T, on storetest.Stores) *feedRace {
 			cfg.LogTailSize, caches.LocalBytes, caches.SingleProcess = 100_000, 4<<20, true
 		}
 		g.ps[i] = openFeed(t, w.on[i], w.wires[i], caches, jobs, cfg)
-		g.ps[i].deaf, g.ps[i].died = i == 1, func() {}
+		g.ps[i].isolated, g.ps[i].onDeath = i == 1, func() {}
 	}
 	for range raceUsers {
 		user, err := w.on[0].DB.User.Create().SetNickname("a user").Save(t.Context())
@@ -237,7 +237,7 @@ func (w *raceWriter) write(ctx context.Context, draw *rand.Rand) error {
 	if user == author {
 		return nil
 	}
-	return w.turn(ctx, user, author)
+	return w.toggleFollow(ctx, user, author)
 }
 
 func (w *raceWriter) publish(ctx context.Context, author int64) error {
@@ -275,8 +275,8 @@ func (w *raceWriter) end(l *life, do func() error) error {
 	return err
 }
 
-// turn follows or unfollows an author.
-func (w *raceWriter) turn(ctx context.Context, user, author int64) (err error) {
+// toggleFollow follows or unfollows an author.
+func (w *raceWriter) toggleFollow(ctx context.Context, user, author int64) (err error) {
 	pair := [2]int64{user, author}
 	if l := w.current[pair]; l != nil {
 		delete(w.current, pair)
@@ -340,18 +340,18 @@ func (g *feedRace) check(r pageRead) error {
 	always, sometimes := map[int64]bool{}, map[int64]bool{} // followed
 	for _, f := range g.follows {
 		if f.user == r.user {
-			always[f.followee] = always[f.followee] || f.surely(r.span)
-			sometimes[f.followee] = sometimes[f.followee] || f.perhaps(r.span)
+			always[f.followee] = always[f.followee] || f.existsThroughout(r.span)
+			sometimes[f.followee] = sometimes[f.followee] || f.mayExist(r.span)
 		}
 	}
 	next := false // a further note may exist
 	for _, n := range g.notes {
-		perhaps := sometimes[n.author] && n.perhaps(r.span)
+		perhaps := sometimes[n.author] && n.mayExist(r.span)
 		inside := n.seq < r.below && (n.seq > last || !r.more)
 		switch {
 		case shown[n.id] && !perhaps:
 			return fmt.Errorf("number %d of author %d was never due (%v, %v; page %v)", n.seq, n.author, n.begin, n.end, r.span)
-		case !shown[n.id] && inside && always[n.author] && n.surely(r.span):
+		case !shown[n.id] && inside && always[n.author] && n.existsThroughout(r.span):
 			return fmt.Errorf("number %d of author %d is missing (%v, %v; page %v %v)", n.seq, n.author, n.begin, n.end, r.span, r.got)
 		}
 		next = next || perhaps && n.seq < last
@@ -366,8 +366,8 @@ func (g *feedRace) check(r pageRead) error {
 	return nil
 }
 
-// settled compares every feed with a plain query at the end.
-func (g *feedRace) settled(t *testing.T) {
+// checkAll compares every feed with a plain query at the end.
+func (g *feedRace) checkAll(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	for by, p := range g.ps {
@@ -375,15 +375,15 @@ func (g *feedRace) settled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, user := range g.people {
-			if err := same(ctx, p.on.DB, p, user); err != nil {
+			if err := checkFeed(ctx, p.on.DB, p, user); err != nil {
 				t.Errorf("process %d, user %d: %v", by, user, err)
 			}
 		}
 	}
 }
 
-// same compares a whole feed with a plain query.
-func same(ctx context.Context, db *ent.Client, p *feedProcess, user int64) error {
+// checkFeed compares a whole feed with a plain query.
+func checkFeed(ctx context.Context, db *ent.Client, p *feedProcess, user int64) error {
 	want, err := due(ctx, db, user, math.MaxInt64)
 	if err != nil {
 		return err

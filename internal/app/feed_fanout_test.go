@@ -45,7 +45,7 @@ func (p *feedProcess) dies(t *testing.T, batches int64) {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
-	p.died = die
+	p.onDeath = die
 	p.batches.Store(batches)
 	if _, err := p.box.Replay(ctx, 0); !errors.Is(err, outbox.ErrIncomplete) {
 		t.Errorf("the process is alive: %v", err)

@@ -42,20 +42,20 @@ type feedProcess struct {
 	wire   *storetest.FaultyRedis
 	closed bool
 
-	// batches is the number of fan-out batches until the process dies and calls died.
+	// batches is the number of fan-out batches until the process dies and calls onDeath.
 	// A process with a negative number does not die.
 	batches atomic.Int64
-	died    func()
+	onDeath func()
 
 	slow   atomic.Bool  // a batch takes more than half of the job timeout
 	rounds atomic.Int64 // slow batches
 
-	// A deaf process gets no invalidations and reads rows from memory.
-	deaf   bool
-	memory sync.Map
+	// An isolated process gets no invalidations and reads rows from memory.
+	isolated bool
+	memory   sync.Map
 }
 
-// errDied is the error of a fan-out whose process died.
+// errDied is the error of a fan-out in a dead process.
 var errDied = errors.New("the process died")
 
 // openFeed builds the services on stores. wire injects faults of Redis.
@@ -73,7 +73,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, c
 		t.Fatal(err)
 	}
 	p.Accounts = account.New(on.DB, p.hub, p.box, account.Config{Redis: on.Redis, Prefix: storetest.Prefix, Registerer: p.reg, Log: on.Log})
-	users, feeds := app.UserCounters{Service: p.Accounts}, mortal{app.FeedAdapterOf(&p.Components), p}
+	users, feeds := app.UserCounters{Service: p.Accounts}, faultyFeed{app.FeedAdapterOf(&p.Components), p}
 	p.Notes = note.New(on.DB, p.hub, p.box, note.Config{Shops: anyShops{}, Users: users, Pictures: slowPictures{}, Feed: feeds})
 	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.LockHead})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
@@ -110,16 +110,16 @@ func (p *feedProcess) pages(t *testing.T) map[string]int {
 	return from
 }
 
-// mortal is the feed adapter of a process that may die during a fan-out, or be deaf.
-type mortal struct {
+// faultyFeed is the feed adapter of a process that may die during a fan-out, or be isolated.
+type faultyFeed struct {
 	app.FeedAdapter
 	p *feedProcess
 }
 
-func (m mortal) Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+func (m faultyFeed) Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	switch left := m.p.batches.Load(); {
 	case left == 0:
-		m.p.died()
+		m.p.onDeath()
 		return nil, errDied
 	case left > 0:
 		m.p.batches.Add(-1)
@@ -131,9 +131,9 @@ func (m mortal) Followers(ctx context.Context, asks []cache.ListRange[int64]) (m
 	return m.FeedAdapter.Followers(ctx, asks)
 }
 
-// Rows returns notes, which may be stale if the process is deaf.
-func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
-	if !m.p.deaf {
+// Rows returns notes, which may be stale if the process is isolated.
+func (m faultyFeed) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
+	if !m.p.isolated {
 		return m.FeedAdapter.Rows(ctx, ids)
 	}
 	rows := map[int64]any{}

@@ -109,20 +109,20 @@ func newFeedWorld(t *testing.T, on storetest.Stores) *feedWorld {
 // feedStory is the state of one seed.
 type feedStory struct {
 	*feedWorld
-	t       *testing.T
-	seed    uint64
-	draw    *rand.Rand
-	deaf    bool // processes get no invalidations of local values
-	inbox   int  // maximum entries; the larger size exceeds a page and its spare entries
-	lively  bool // processes reread finished fan-outs all the time, not only at their start
-	ps      [2]*feedProcess
-	stops   [2]func()
-	people  []int64 // the first have the most followers
-	follows map[[2]int64]bool
-	notes   []entry // existing ones
-	scrolls []*scroll
-	held    *heldNote
-	steps   []string
+	t        *testing.T
+	seed     uint64
+	draw     *rand.Rand
+	isolated bool // processes get no invalidations of local values
+	inbox    int  // maximum entries; the larger size exceeds a page and its spare entries
+	lively   bool // processes reread finished fan-outs all the time, not only at their start
+	ps       [2]*feedProcess
+	stops    [2]func()
+	people   []int64 // the first have the most followers
+	follows  map[[2]int64]bool
+	notes    []entry // existing ones
+	scrolls  []*scroll
+	held     *heldNote
+	steps    []string
 }
 
 // scroll is a reader who pages through a feed.
@@ -148,7 +148,7 @@ type heldNote struct {
 func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	t.Helper()
 	s := &feedStory{feedWorld: w, t: t, seed: seed, draw: rand.New(rand.NewPCG(seed, 1)), follows: map[[2]int64]bool{}}
-	s.deaf, s.lively = s.draw.IntN(2) == 0, s.draw.IntN(4) == 0
+	s.isolated, s.lively = s.draw.IntN(2) == 0, s.draw.IntN(4) == 0
 	s.inbox = []int{feedSmall.InboxSize, 14}[s.draw.IntN(2)]
 	err := s.play(t.Context())
 	for i := range s.ps {
@@ -194,13 +194,13 @@ func (s *feedStory) clear(ctx context.Context) error {
 func (s *feedStory) start(ctx context.Context, i int) {
 	cfg, caches := feedSmall, cache.Options{}
 	cfg.InboxSize = s.inbox
-	if s.deaf {
+	if s.isolated {
 		// Its memory may be as old as the seed, so its log tail covers all deletions.
 		caches.LocalBytes, caches.SingleProcess = 4<<20, true
 		cfg.LogTailSize = 2 * feedSteps
 	}
 	p := openFeed(s.t, s.on[i], s.wires[i], caches, outbox.Options{Batch: 1}, cfg)
-	p.deaf = s.deaf
+	p.isolated = s.isolated
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ends := make(chan error, 2)
 	runs := 0
@@ -208,7 +208,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 		runs++
 		go func() { ends <- one(ctx) }()
 	}
-	if s.deaf {
+	if s.isolated {
 		run(p.hub.Run) // without it, local caches are unused
 	}
 	if s.lively {
@@ -288,15 +288,15 @@ func (s *feedStory) step(ctx context.Context) error {
 		{8, s.follow},
 		{6, s.unfollow},
 		{4, s.cross},
-		{16, s.first},
-		{26, s.goOn},
+		{16, s.startReading},
+		{26, s.readNext},
 		{6, s.fanOut},
 		{5, s.kill},
 		{2, s.repeat},
 		{1, s.loseAll},
 		{5, s.loseSome},
-		{4, s.leave},
-		{2, s.arrive},
+		{4, s.expireInbox},
+		{2, s.addUser},
 		{3, s.restartOne},
 	}
 	all := 0
@@ -464,8 +464,8 @@ func (s *feedStory) cross(ctx context.Context) error {
 	return s.publishBy(ctx, author)
 }
 
-// first begins to read a feed.
-func (s *feedStory) first(ctx context.Context) error {
+// startReading begins to read a feed.
+func (s *feedStory) startReading(ctx context.Context) error {
 	return s.firstOf(ctx, s.anyUser(), s.draw.IntN(2))
 }
 
@@ -482,8 +482,8 @@ func (s *feedStory) firstOf(ctx context.Context, user int64, by int) error {
 	return s.read(ctx, sc, by)
 }
 
-// goOn reads the next page of a feed.
-func (s *feedStory) goOn(ctx context.Context) error {
+// readNext reads the next page of a feed.
+func (s *feedStory) readNext(ctx context.Context) error {
 	if len(s.scrolls) == 0 {
 		return nil
 	}
@@ -562,7 +562,7 @@ func (s *feedStory) kill(ctx context.Context) error {
 	s.log("%d: runs jobs and dies after %d batches, cut off: %v", by, batches, cut)
 	ctx, die := context.WithCancel(ctx)
 	defer die()
-	p.died = die
+	p.onDeath = die
 	p.batches.Store(batches)
 	if cut {
 		after := func() { p.wire.Down.Store(true); die() }
@@ -605,16 +605,16 @@ func (s *feedStory) loseSome(ctx context.Context) error {
 	return s.unlink(ctx, part, what)
 }
 
-// leave removes an inbox, as if it expired.
-func (s *feedStory) leave(ctx context.Context) error {
+// expireInbox removes an inbox, as if it expired.
+func (s *feedStory) expireInbox(ctx context.Context) error {
 	user := s.anyUser()
 	s.log("the inbox of %d expires", user)
 	return s.unlink(ctx, 1, fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, user))
 }
 
-// arrive creates a user, who reads an empty feed, follows the author of a note and reads
+// addUser creates a user, who reads an empty feed, follows the author of a note and reads
 // again.
-func (s *feedStory) arrive(ctx context.Context) error {
+func (s *feedStory) addUser(ctx context.Context) error {
 	u, err := s.on[0].DB.User.Create().SetNickname("a user").Save(ctx)
 	if err != nil || len(s.notes) == 0 {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// The first visit of a user to a process costs one round trip more, and a second one if the
-// row of the user is needed.
+// The first visit of a user to a process costs one round trip more, or two if it needs the
+// row of the user.
 func TestFirstVisitCostsOneExtraRoundTrip(t *testing.T) {
 	t.Parallel()
 	const (

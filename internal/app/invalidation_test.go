@@ -51,8 +51,8 @@ func until(t *testing.T, cond func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// heat makes a key hot enough for the local cache of a server.
-func heat(t *testing.T, s *apptest.Server, id int64) {
+// warmLocalCache makes a key hot enough for the local cache of a server.
+func warmLocalCache(t *testing.T, s *apptest.Server, id int64) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, func() bool {
 		for range 100 {
@@ -69,7 +69,7 @@ func heat(t *testing.T, s *apptest.Server, id int64) {
 
 const (
 	healthy = 50 * time.Millisecond // documented delay of a change on another server
-	roomy   = 10                    // factor that tests allow
+	slack   = 10                    // factor that tests allow
 )
 
 // Changed rows, lists, roles and sessions reach the local caches of another server.
@@ -80,7 +80,7 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	awaitIdle(t, a)
 	id := onlyShop(t, a)
-	heat(t, b, id)
+	warmLocalCache(t, b, id)
 	const rounds = 50
 	measure := func(what string, round func(i int) time.Duration) {
 		t.Helper()
@@ -90,8 +90,8 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 		}
 		slices.Sort(took)
 		t.Logf("%s: visible on another server after %v (median), %v (maximum)", what, took[rounds/2], took[rounds-1])
-		if worst := took[rounds-1]; worst > roomy*healthy {
-			t.Errorf("%s: visible after %v, want at most %v", what, worst, roomy*healthy)
+		if worst := took[rounds-1]; worst > slack*healthy {
+			t.Errorf("%s: visible after %v, want at most %v", what, worst, slack*healthy)
 		}
 	}
 	measure("a shop", func(i int) time.Duration {
@@ -134,7 +134,7 @@ func TestChangesAreVisibleOnOtherServers(t *testing.T) {
 		t.Error("the session is still valid on the server of the logout")
 	}
 	took := until(t, func() bool { return me(t, onB) == "" })
-	if took > roomy*healthy {
+	if took > slack*healthy {
 		t.Errorf("a logout is visible after %v", took)
 	}
 	t.Logf("a logout: visible on another server after %v", took)
@@ -170,7 +170,7 @@ func newDetour(t *testing.T, url string) *detour {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
-		d.turn(url)
+		d.redirect(url)
 		all.Wait()
 	})
 	return d
@@ -206,8 +206,8 @@ func (w thaw) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// turn redirects to another Redis and closes the connections to the old one.
-func (d *detour) turn(url string) {
+// redirect changes the target to another Redis and closes the connections to the old one.
+func (d *detour) redirect(url string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.to = strings.TrimPrefix(url, "unix://")
@@ -254,7 +254,7 @@ func TestFailoverStaleValuesEndWithinASecond(t *testing.T) {
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	time.Sleep(1500 * time.Millisecond) // the lag of the replica
 
-	way.turn(replica)
+	way.redirect(replica)
 	failed := time.Now()
 	var old time.Time // last time of an old value
 	sawOld, sawSession := false, false
@@ -326,7 +326,7 @@ func TestLogoutIsVisibleWithinASecondWithoutBus(t *testing.T) {
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	took := until(t, func() bool { return me(t, onB) == "" })
 	t.Logf("visible after %v", took)
-	if took > roomy*time.Second {
+	if took > slack*time.Second {
 		t.Errorf("a logout is visible after %v", took)
 	}
 	way.frozen.Store(false)
@@ -350,7 +350,7 @@ func TestDatabaseChangesInvalidateCaches(t *testing.T) {
 	}
 	waitForLogReader(t, 30*time.Second, a, b)
 	for _, s := range []*apptest.Server{a, b} {
-		heat(t, s, id)
+		warmLocalCache(t, s, id)
 		me(t, ann.OnServer(s))
 	}
 	for i := range 5 {

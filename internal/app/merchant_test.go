@@ -55,7 +55,7 @@ func found(t *testing.T, s *apptest.Server, vars map[string]any) string {
 // may take.
 func sees(t *testing.T, what, want string, shown func() string) {
 	t.Helper()
-	await(t, roomy*healthy, time.Millisecond, what, want, shown)
+	await(t, slack*healthy, time.Millisecond, what, want, shown)
 }
 
 // await polls until shown returns want.

@@ -8,8 +8,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// pile inserts two parked jobs and a waiting one, of topics without handlers.
-func pile(t *testing.T, stack *apptest.Stack) {
+// insertJobs inserts two parked jobs and a waiting one, of topics without handlers.
+func insertJobs(t *testing.T, stack *apptest.Stack) {
 	t.Helper()
 	const insert = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at, parked_at) VALUES
 		('one', '0', 10, 10, 1, 1, 1), ('two', '0', 10, 10, 1, 1, 1), ('two', '0', 0, 0, 1, 1, NULL)`
@@ -24,7 +24,7 @@ func TestQueueStatsAreForAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := startStaff(t, stack)
-		pile(t, stack)
+		insertJobs(t, stack)
 		for _, tt := range []struct {
 			name string
 			who  *apptest.Server

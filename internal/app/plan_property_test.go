@@ -325,7 +325,7 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 		}
 	}
 	m := market{people[0], people[1], people[2:], ids["Shop"][0]}
-	numbers := sells(t, a, m, ids)
+	numbers := makeOrders(t, a, m, ids)
 	schema := generated.NewExecutableSchema(graph.New(graph.Services{})).Schema()
 	random := func(n uint64) (text string, vars map[string]any, token string) {
 		rnd := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // not a secret
@@ -399,8 +399,8 @@ func TestPlansAnswerLikeGqlgen(t *testing.T) {
 	t.Log(left)
 }
 
-// sells creates vouchers and orders, adds their ids, and returns the order numbers.
-func sells(t *testing.T, s *apptest.Server, m market, ids map[string][]string) (numbers []string) {
+// makeOrders creates vouchers and orders, adds their ids, and returns the order numbers.
+func makeOrders(t *testing.T, s *apptest.Server, m market, ids map[string][]string) (numbers []string) {
 	t.Helper()
 	ordinary, flash := m.ordinary(t, s, false), m.flash(t, s, 10, -time.Second, time.Hour)
 	ids["OrdinaryVoucher"], ids["FlashVoucher"], ids["Voucher"] = []string{ordinary}, []string{flash}, []string{ordinary, flash}

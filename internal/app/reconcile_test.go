@@ -19,15 +19,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// harmed is a stack with stopped servers and damaged data.
-type harmed struct {
+// damagedStack is a stack with stopped servers and damaged data.
+type damagedStack struct {
 	stack *apptest.Stack
 	found map[string]int // expected findings by scan
 }
 
 // reconciled runs the command. It returns the findings and repairs by scan, and the exit
 // status.
-func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[string]int, exit int) {
+func (h damagedStack) reconciled(t *testing.T, args ...string) (found, repaired map[string]int, exit int) {
 	t.Helper()
 	out, errs, exit := h.stack.Command(t, append([]string{"reconcile"}, args...)...)
 	found, repaired = map[string]int{}, map[string]int{}
@@ -63,7 +63,7 @@ func (h harmed) reconciled(t *testing.T, args ...string) (found, repaired map[st
 	return found, repaired, exit
 }
 
-func (h harmed) snapshot(t *testing.T) []string {
+func (h damagedStack) snapshot(t *testing.T) []string {
 	t.Helper()
 	if h.stack.Config.RedisURL == "" { // an embedded Redis has ended
 		return storetest.Snapshot(t, h.stack.SQL(t), nil)
@@ -71,7 +71,7 @@ func (h harmed) snapshot(t *testing.T) []string {
 	return storetest.Snapshot(t, h.stack.SQL(t), h.redis(t))
 }
 
-func (h harmed) redis(t *testing.T) *redis.Client {
+func (h damagedStack) redis(t *testing.T) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(h.stack.Config.RedisURL)
 	if err != nil {
@@ -88,8 +88,8 @@ const (
 	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
 )
 
-// harm sells to four customers, stops the server and damages the data of each scan.
-func harm(t *testing.T, stack *apptest.Stack) harmed {
+// damage sells to four customers, stops the server and damages the data of each scan.
+func damage(t *testing.T, stack *apptest.Stack) damagedStack {
 	t.Helper()
 	ctx := t.Context()
 	m := openMarket(t, stack, 4)
@@ -140,7 +140,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 		t.Fatal(err)
 	}
 
-	h := harmed{stack, map[string]int{"sold": 1, "points": 1}}
+	h := damagedStack{stack, map[string]int{"sold": 1, "points": 1}}
 	exec("UPDATE shops SET sold = sold + 1 WHERE id = 1")
 	exec("UPDATE users SET points = points - 1 WHERE id = $1", number(t, ann.id))
 	if stack.Config.RedisURL == "" {
@@ -184,7 +184,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 func TestReconcileFindsAndRepairsDamage(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		h := harm(t, stack)
+		h := damage(t, stack)
 		before := h.snapshot(t)
 		found, repaired, exit := h.reconciled(t, "--dry-run")
 		if d := cmp.Diff(h.found, found); d != "" || len(repaired) > 0 || exit != 1 {
@@ -215,7 +215,7 @@ func TestReconcileReportsUnrepairedDifferences(t *testing.T) {
 		if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE flash_sales SET stock = 9 WHERE id = $1", number(t, sale)); err != nil {
 			t.Fatal(err)
 		}
-		h := harmed{stack: stack}
+		h := damagedStack{stack: stack}
 		for range 2 {
 			found, repaired, exit := h.reconciled(t, "--only", "sold,pieces")
 			if found["pieces"] != 1 || len(repaired) > 0 || exit != 1 {

@@ -64,9 +64,9 @@ func TestAppIsServedAtEveryPageAddress(t *testing.T) {
 	}
 }
 
-// blamed reports whether an answer rejects the document, or does not know it. It ignores
+// rejectsDocument reports whether an answer rejects the document, or does not know it. It ignores
 // uploads, because variables cannot contain a file.
-func blamed(answer string) bool {
+func rejectsDocument(answer string) bool {
 	if strings.Contains(answer, "Upload") {
 		return false
 	}
@@ -76,9 +76,9 @@ func blamed(answer string) bool {
 	}, func(code string) bool { return strings.Contains(answer, `"`+code+`"`) })
 }
 
-// complaints requests documents by hash and returns the answers that reject them. The schema
+// rejections requests documents by hash and returns the answers that reject them. The schema
 // has no services, so accepted documents fail or are unauthenticated.
-func complaints(t *testing.T, documents map[string]string) (all []string) {
+func rejections(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
 	config := graph.New(graph.Services{})
 	d, err := gqlserver.New(generated.NewExecutableSchema(config), gqlserver.Config{
@@ -93,14 +93,14 @@ func complaints(t *testing.T, documents map[string]string) (all []string) {
 			t.Fatal(err)
 		}
 		for _, op := range tree.Operations {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", bytes.NewReader(naming(t, hash, op, config.Schema)))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", bytes.NewReader(requestBody(t, hash, op, config.Schema)))
 			r.Header.Set("Content-Type", "application/json")
 			if r.Header.Set("Accept", "application/json"); op.Operation == ast.Subscription {
 				r.Header.Set("Accept", "text/event-stream")
 			}
 			w := httptest.NewRecorder()
 			d.ServeHTTP(w, r)
-			if blamed(w.Body.String()) {
+			if rejectsDocument(w.Body.String()) {
 				all = append(all, op.Name+": "+w.Body.String())
 			}
 		}
@@ -108,14 +108,14 @@ func complaints(t *testing.T, documents map[string]string) (all []string) {
 	return all
 }
 
-// naming returns the body of a request for an operation by the hash of its document, with
+// requestBody returns the body of a request for an operation by the hash of its document, with
 // generated variables.
-func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.Schema) []byte {
+func requestBody(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.Schema) []byte {
 	t.Helper()
 	variables := map[string]any{}
 	for _, v := range op.VariableDefinitions {
 		if v.DefaultValue == nil {
-			variables[v.Variable] = madeUp(schema, v.Type)
+			variables[v.Variable] = sampleValue(schema, v.Type)
 		}
 	}
 	body, err := json.Marshal(map[string]any{
@@ -131,9 +131,9 @@ func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.
 // entries is the page size of the app, if it is a variable.
 const entries = 20
 
-// madeUp returns a minimal value of a type. Each number is entries, because it may be a page
+// sampleValue returns a minimal value of a type. Each number is entries, because it may be a page
 // size.
-func madeUp(schema *ast.Schema, typ *ast.Type) any {
+func sampleValue(schema *ast.Schema, typ *ast.Type) any {
 	def := schema.Types[typ.Name()]
 	switch {
 	case typ.Name() == "Int":
@@ -144,13 +144,13 @@ func madeUp(schema *ast.Schema, typ *ast.Type) any {
 	case !typ.NonNull:
 		return nil
 	case typ.Elem != nil:
-		return []any{madeUp(schema, typ.Elem)}
+		return []any{sampleValue(schema, typ.Elem)}
 	case def.Kind == ast.Enum:
 		return def.EnumValues[0].Name
 	case def.Kind == ast.InputObject:
 		object := map[string]any{}
 		for _, f := range def.Fields {
-			if value := madeUp(schema, f.Type); value != nil && f.DefaultValue == nil {
+			if value := sampleValue(schema, f.Type); value != nil && f.DefaultValue == nil {
 				object[f.Name] = value
 			}
 		}
@@ -184,15 +184,15 @@ func TestServerRunsEveryDocumentOfTheApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, complaint := range complaints(t, site.Documents()) {
-		t.Error(complaint)
+	for _, rejection := range rejections(t, site.Documents()) {
+		t.Error(rejection)
 	}
 }
 
 func TestUnusableDocumentsAreReported(t *testing.T) {
 	tests := []struct {
 		name, document string
-		want           string // part of the complaint; "" for none
+		want           string // part of the rejection; "" for none
 	}{
 		{"a query", "query Q { shopTypes { name } }", ""},
 		{"a query with variables", "query Q($near: NearInput!, $first: Int!, $after: Cursor) { shops(near: $near, first: $first, after: $after) { edges { node { name } } } }", ""},
@@ -204,7 +204,7 @@ func TestUnusableDocumentsAreReported(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := complaints(t, documentsOf(tt.document))
+			got := rejections(t, documentsOf(tt.document))
 			if found := len(got) == 1 && strings.Contains(got[0], tt.want); tt.want == "" && len(got) > 0 || tt.want != "" && !found {
 				t.Errorf("%q, want %q", got, tt.want)
 			}

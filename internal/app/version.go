@@ -15,8 +15,8 @@ var releaseVersion, releaseCommit, releaseDate string //nolint:gochecknoglobals 
 // Build describes the source of this program. Missing values are "unknown".
 type Build struct{ Version, Commit, Date string }
 
-// ThisBuild returns the values of the release, else those that the go command recorded: the
-// module version, and the commit and its time if the program was built in a checkout.
+// ThisBuild returns the values of the release. Otherwise it returns those that the go command
+// recorded: the module version, and in a checkout the commit and its time.
 func ThisBuild() Build {
 	b := Build{releaseVersion, releaseCommit, releaseDate}
 	if info, ok := debug.ReadBuildInfo(); ok {

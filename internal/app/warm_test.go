@@ -17,7 +17,7 @@ import (
 
 // held starts a server on real stores whose warm-up waits for a lock on the shops. It returns
 // a reader of /readyz, a function that releases the lock, and a channel of the ready server.
-func held(t *testing.T, warm time.Duration) (readyz func() (int, string), letGo func(), ready <-chan *apptest.Server) {
+func held(t *testing.T, warm time.Duration) (readyz func() (int, string), release func(), ready <-chan *apptest.Server) {
 	t.Helper()
 	stack := apptest.Real(t)
 	stack.Start(t) // creates the initial rows
@@ -52,14 +52,14 @@ func held(t *testing.T, warm time.Duration) (readyz func() (int, string), letGo 
 }
 
 func TestNotReadyUntilWarm(t *testing.T) {
-	readyz, letGo, ready := held(t, time.Minute)
+	readyz, release, ready := held(t, time.Minute)
 	for range 5 {
 		if status, text := readyz(); status != 503 || text != "warming" {
 			t.Errorf("cold: got %d, %s", status, text)
 		}
 		time.Sleep(100 * time.Millisecond) // the status must not change
 	}
-	letGo()
+	release()
 	s := <-ready
 	if status, text := readyz(); status != 200 || text != "ready" {
 		t.Errorf("warm: got %d, %s", status, text)
@@ -75,7 +75,7 @@ func TestNotReadyUntilWarm(t *testing.T) {
 func TestServerIsReadyWithColdCaches(t *testing.T) {
 	const maxWait = time.Second
 	begun := time.Now()
-	readyz, letGo, ready := held(t, maxWait)
+	readyz, release, ready := held(t, maxWait)
 	s := <-ready
 	if took := time.Since(begun); took < maxWait {
 		t.Errorf("ready after %v, want at least %v", took, maxWait)
@@ -86,7 +86,7 @@ func TestServerIsReadyWithColdCaches(t *testing.T) {
 	if !strings.Contains(s.Log.String(), "ready before the caches are warm") {
 		t.Error("got no warning")
 	}
-	letGo()
+	release()
 	testkit.Eventually(t, 20*time.Second, func() bool { return s.Counter(t, "tandian_warmup_finished") == 1 })
 }
 
