@@ -24,7 +24,7 @@ import (
 
 func (c *commands) benchCommand() *cobra.Command {
 	return cmdline.Group(
-		"bench COMMAND", "print tables of figures, as in docs/benchmarks.md",
+		"bench COMMAND", "run benchmarks and print tables, as in docs/benchmarks.md",
 		c.serveBench(),
 		c.writesBench(),
 		c.cacheBench(),
@@ -37,44 +37,44 @@ func (c *commands) benchCommand() *cobra.Command {
 			Use: "notes", Short: "measure publishing and liking notes", Run: c.benchNotes,
 			Flags: func(f *pflag.FlagSet) {
 				f.Int("clients", 16, "run `NUMBER` concurrent clients")
-				f.Int("rows", 20_000, "write `NUMBER` times for each row of the table")
+				f.Int("rows", 20_000, "write `NUMBER` rows for each line of the table")
 			},
 		}),
 		newCommand(spec{
-			Use: "feed", Short: "measure publishing to many followers, fan-out and pages of feeds", Run: c.benchFeed,
+			Use: "feed", Short: "measure publishing to many followers, fan-out and feed pages", Run: c.benchFeed,
 			Flags: func(f *pflag.FlagSet) {
 				f.Int("clients", 16, "run `NUMBER` concurrent readers")
 				f.Int("followers", 99_000, "give the author with fan-out `NUMBER` followers, less than 100000")
 				f.Int("fans", 1_000_000, "give the celebrity `NUMBER` followers, more than --followers")
-				f.Int("rounds", 61, "publish `NUMBER` notes of each author")
+				f.Int("rounds", 61, "publish `NUMBER` notes by each author")
 				f.Int("pages", 10_000, "read each kind of page `NUMBER` times")
 			},
 		}),
 		newCommand(spec{
-			Use: "paging", Short: "count gaps and repeats of ways to page through a feed that changes", Run: c.benchPaging,
+			Use: "paging", Short: "count gaps and repeats of paging methods in a changing feed", Run: c.benchPaging,
 			Flags: func(f *pflag.FlagSet) {
-				f.Int("sessions", 2000, "run `NUMBER` readers of each way under each load")
-				f.Uint64("seed", 1, "make the random choices that belong to `NUMBER`")
+				f.Int("sessions", 2000, "run `NUMBER` readers per method and load")
+				f.Uint64("seed", 1, "seed the random choices with `NUMBER`")
 			},
 		}),
 		newCommand(spec{
 			Use: "feedsim", Short: "compute the cost of feeds by push, pull or both; needs no store", Run: c.benchFeedSim, Flags: feedSimFlags,
 		}),
 		newCommand(spec{
-			Use: "visits", Short: "measure counting visitors: accuracy, memory and the cost of a read", Run: c.benchVisits,
+			Use: "visits", Short: "measure visitor counting: accuracy, memory and cost per read", Run: c.benchVisits,
 			Flags: func(f *pflag.FlagSet) {
-				f.Int("visitors", 1_000_000, "count up to `NUMBER` visitors, in powers of ten from 1000")
+				f.Int("visitors", 1_000_000, "count 1000, 10000, … visitors, at most `NUMBER`")
 			},
 		}),
 		newCommand(spec{
-			Use: "shops", Short: "measure finding shops: lists, near a place, searches", Run: c.benchShops, Before: c.checkSettings,
-			Long: "It starts a server in this process, on the stores that the flags name.",
+			Use: "shops", Short: "measure shop queries: lists, near a place, searches", Run: c.benchShops, Before: c.checkSettings,
+			Long: "It starts a server in this process, with the stores of the flags.",
 			Flags: func(f *pflag.FlagSet) {
 				c.settings(f, "data-dir", "database-url", "redis-url", "redis-cache-url", "redis-prefix")
 			},
 		}),
 		newCommand(spec{
-			Use: "redis", Short: "measure the commands of Redis alone; not for a Redis in use", Run: c.benchRedis,
+			Use: "redis", Short: "measure bare Redis commands; not for a Redis in use", Run: c.benchRedis,
 			Flags: func(f *pflag.FlagSet) {
 				c.settings(f, "redis-url", "redis-prefix")
 				f.Duration("dur", 3*time.Second, "run each command for `TIME`")
@@ -90,10 +90,10 @@ func (c *commands) benchCommand() *cobra.Command {
 	)
 }
 
-// benchShops starts a server on the stores, on a free port, and measures it.
+// benchShops measures a server in this process, on a free port.
 func (c *commands) benchShops(ctx context.Context, _ *call) error {
 	c.cfg.Addr = "127.0.0.1:0"
-	// The measurement would include a log line for each request.
+	// A log line per request would distort the measurement.
 	a, err := app.New(&c.cfg, observe.NewLogger(c.stderr, c.cfg.LogFormat, slog.LevelWarn), io.Discard)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c *commands) benchShops(ctx context.Context, _ *call) error {
 	return errors.Join(err, <-ended)
 }
 
-// benchRedis measures the Redis of --redis-url, or one of its own.
+// benchRedis measures the Redis of --redis-url, or a private one.
 func (c *commands) benchRedis(ctx context.Context, cmd *call) error {
 	url := c.cfg.RedisURL
 	if url == "" {
@@ -133,7 +133,7 @@ func (c *commands) benchRedis(ctx context.Context, cmd *call) error {
 	}}}, c.stdout, c.stderr)
 }
 
-// openRedis opens a client with long time-outs of a Redis that replies.
+// openRedis opens a client with long time-outs and checks that the Redis replies.
 func openRedis(ctx context.Context, url string) (redis.UniversalClient, error) {
 	rdb, err := subprocess.OpenPatient(url)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *commands) benchRedisDelete(ctx context.Context, cmd *call) error {
 	if c.cfg.RedisURL == "" {
 		return cmdline.Refuse("--redis-url is required")
 	}
-	// Two clients, because the probe must not wait for a connection of the other's pool.
+	// Two clients: the probe must not wait for a pooled connection.
 	var clients [2]redis.UniversalClient
 	for i := range clients {
 		rdb, err := openRedis(ctx, c.cfg.RedisURL)

@@ -27,7 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/salebench"
 )
 
-// tables holds the choice of a command's tables: its own, and those of a comparison.
+// tables holds the chosen tables of a command: own measurements and comparisons.
 type tables struct{ own, others []string }
 
 // chooseTables reads --only. An empty choice selects all tables.
@@ -49,10 +49,10 @@ func chooseTables(cmd *call, own, others []string) (chosen tables, err error) {
 	return chosen, nil
 }
 
-// comparisonFlags are the flags that all comparisons have.
+// comparisonFlags adds the flags of all comparisons.
 func comparisonFlags(f *pflag.FlagSet, tables ...string) {
-	f.String("only", "", "print these `TABLES` only, between commas: "+strings.Join(tables, ", "))
-	f.String("scheme", "", "compare only schemes with `TEXT` in their names")
+	f.String("only", "", "print only these `TABLES`, comma-separated: "+strings.Join(tables, ", "))
+	f.String("scheme", "", "compare only schemes whose name contains `TEXT`")
 }
 
 func positive(cmd *call, names ...string) error {
@@ -72,14 +72,14 @@ const ownTable = "ours"
 
 func (c *commands) cacheBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "cache", Short: "measure the cache and check its promises, next to other schemes and libraries",
+		Use: "cache", Short: "measure the cache and check its guarantees, next to other schemes and libraries",
 		Flags: func(f *pflag.FlagSet) {
 			comparisonFlags(f, append([]string{ownTable}, cache.Tables()...)...)
 			c.settings(f, "redis-url")
-			f.Int64("reads", 1_000_000, "read `NUMBER` times in strict mode")
+			f.Int64("reads", 1_000_000, "make `NUMBER` reads in strict mode")
 			f.Int("expiries", 100, "expire the hot key `NUMBER` times")
-			f.Duration("dur", 4*time.Second, "run each scheme of the tables stale and hot for `TIME`")
-			seedFlag(f, "make the random choices that belong to `NUMBER`")
+			f.Duration("dur", 4*time.Second, "run each scheme for `TIME` in the tables stale and hot")
+			seedFlag(f, "seed the random choices with `NUMBER`")
 		},
 		Run: c.benchCache,
 	})
@@ -100,7 +100,7 @@ func (c *commands) benchCache(ctx context.Context, cmd *call) error {
 			RedisURL: c.cfg.RedisURL, Reads: cmd.Int64("reads"), Expiries: cmd.Int("expiries"), Seed: seed,
 			Processes: processes, Progress: c.stderr,
 		}, c.stdout); err != nil {
-			return fmt.Errorf("measure the cache: %w", err)
+			return fmt.Errorf("measure cache: %w", err)
 		}
 	}
 	if len(chosen.others) == 0 {
@@ -116,7 +116,7 @@ func (c *commands) benchCache(ctx context.Context, cmd *call) error {
 	}, c.stdout)
 }
 
-// redisOrOwn returns url, or the URL of a server that it starts if url is empty.
+// redisOrOwn returns url, or starts a Redis and returns its URL if url is empty.
 func redisOrOwn(ctx context.Context, url string) (_ string, stop func(), err error) {
 	if url != "" {
 		return url, func() {}, nil
@@ -126,7 +126,7 @@ func redisOrOwn(ctx context.Context, url string) (_ string, stop func(), err err
 
 func (c *commands) lockBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "lock", Short: "measure the lock and check its promises, next to other schemes and libraries",
+		Use: "lock", Short: "measure the lock and check its guarantees, next to other schemes and libraries",
 		Flags: func(f *pflag.FlagSet) {
 			comparisonFlags(f, append([]string{ownTable}, lock.Tables()...)...)
 			c.settings(f, "redis-url", "database-url")
@@ -135,7 +135,7 @@ func (c *commands) lockBench() *cobra.Command {
 			f.Int("cancelled", 10_000, "cancel `NUMBER` calls")
 			f.Int("leases", 1000, "hold `NUMBER` locks when Redis stops")
 			f.Int("rounds", 40, "run `NUMBER` rounds for the table handover")
-			seedFlag(f, "make the random choices that belong to `NUMBER`")
+			seedFlag(f, "seed the random choices with `NUMBER`")
 		},
 		Run: c.benchLock,
 	})
@@ -158,7 +158,7 @@ func (c *commands) benchLock(ctx context.Context, cmd *call) error {
 			RedisURL: c.cfg.RedisURL, Handovers: cmd.Int("handovers"), Waiters: cmd.Int("waiters"),
 			Cancelled: cmd.Int("cancelled"), Leases: cmd.Int("leases"), Processes: processes, Progress: c.stderr,
 		}, c.stdout); err != nil {
-			return fmt.Errorf("measure the lock: %w", err)
+			return fmt.Errorf("measure lock: %w", err)
 		}
 	}
 	if len(chosen.others) == 0 {
@@ -184,17 +184,17 @@ func (c *commands) saleBench() *cobra.Command {
 		Use: "sale", Short: "measure flash sales from the order to its row, next to other strategies",
 		Flags: func(f *pflag.FlagSet) {
 			comparisonFlags(f, append([]string{"http", ownTable}, sale.Tables()...)...)
-			f.Int("users", 40_000, "sell to `NUMBER` users, an item to each")
+			f.Int("users", 40_000, "sell one item to each of `NUMBER` users")
 			f.Int("rounds", 3, "run `NUMBER` rounds, an odd number")
 			f.Duration("each", 2*time.Second, "run each strategy for `TIME` in a round")
-			f.Int("times", 20, "run each scene of the table wrong `NUMBER` times")
-			f.String("profiles", "", "write profiles of the server under load to `FOLDER`; none if empty")
+			f.Int("times", 20, "run each scene `NUMBER` times in the table wrong")
+			f.String("profiles", "", "write profiles of the loaded server to `FOLDER`; none if empty")
 		},
 		Run: c.benchSale,
 	})
 }
 
-// benchSale measures flash sales. Its own servers store what they commit on disk.
+// benchSale measures flash sales on private, durable stores.
 func (c *commands) benchSale(ctx context.Context, cmd *call) error {
 	chosen, err := chooseTables(cmd, []string{"http", ownTable}, sale.Tables())
 	switch {
@@ -216,7 +216,7 @@ func (c *commands) benchSale(ctx context.Context, cmd *call) error {
 	}
 	if slices.Contains(chosen.own, ownTable) {
 		if err := salebench.Rows(ctx, salebench.Options{
-			Start: openSaleHouse, Users: cmd.Int("users"), Rounds: cmd.Int("rounds"), Progress: c.stderr,
+			Start: openSaleServer, Users: cmd.Int("users"), Rounds: cmd.Int("rounds"), Progress: c.stderr,
 		}, c.stdout); err != nil {
 			return fmt.Errorf("measure flash sales: %w", err)
 		}
@@ -242,10 +242,10 @@ func (c *commands) benchSale(ctx context.Context, cmd *call) error {
 
 func (c *commands) queueBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "queue", Short: "compare the queue of flash sales with other queues while consumers and Redis are killed",
+		Use: "queue", Short: "compare the flash sale queue with others while consumers and Redis are killed",
 		Flags: func(f *pflag.FlagSet) {
 			comparisonFlags(f, queue.Tables()...)
-			f.Int("messages", 5000, "send `NUMBER` messages in a run, at least 100")
+			f.Int("messages", 5000, "send `NUMBER` messages per run, at least 100")
 			f.Int("rounds", 5, "measure rates in `NUMBER` rounds")
 		},
 		Run: func(ctx context.Context, cmd *call) error {
@@ -273,13 +273,13 @@ func (c *commands) queueBench() *cobra.Command {
 
 func (c *commands) sequenceBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "sequence", Short: "compare the numbers of orders with other ways to make them",
+		Use: "sequence", Short: "compare order numbers with other generators",
 		Flags: func(f *pflag.FlagSet) {
 			comparisonFlags(f, sequence.Tables()...)
 			c.settings(f, "redis-url", "database-url")
 			f.Int("rounds", 7, "measure the rate in `NUMBER` rounds")
 			f.Duration("dur", 200*time.Millisecond, "run each scheme for `TIME` in a round")
-			seedFlag(f, "make the random choices that belong to `NUMBER`")
+			seedFlag(f, "seed the random choices with `NUMBER`")
 		},
 		Run: func(ctx context.Context, cmd *call) error {
 			if _, err := chooseTables(cmd, nil, sequence.Tables()); err != nil {
@@ -305,13 +305,13 @@ func (c *commands) liveBench() *cobra.Command {
 	return newCommand(spec{
 		Use: "live", Short: "measure fan-out and connections of live feeds, next to centrifuge and gqlgen",
 		Flags: func(f *pflag.FlagSet) {
-			f.String("only", "", "print these `TABLES` only, between commas: "+strings.Join(live.Tables(), ", "))
-			f.String("n", "1000,5000", "run these `NUMBERS` of subscribers, between commas; the table memory uses the last one")
+			f.String("only", "", "print only these `TABLES`, comma-separated: "+strings.Join(live.Tables(), ", "))
+			f.String("n", "1000,5000", "run these `NUMBERS` of subscribers, comma-separated; the table memory uses the last")
 			f.Int("rounds", 3, "give each contender `NUMBER` turns")
 			f.Duration("dur", 3*time.Second, "run each load for `TIME`")
 			f.Duration("stall", 40*time.Second, "wait at most `TIME` until a client that never reads is disconnected")
-			f.Bool("pin", true, "run the server on one processor and everything else on another")
-			f.Bool("others", false, "compare without Tandian: no PostgreSQL, and no table committed")
+			f.Bool("pin", true, "run the server on one CPU and everything else on another")
+			f.Bool("others", false, "compare without Tandian: no PostgreSQL, no table committed")
 		},
 		Run: c.benchLive,
 	})
@@ -342,11 +342,11 @@ func (c *commands) benchLive(ctx context.Context, cmd *call) error {
 		return cmdline.Refuse("--n needs a number")
 	}
 	if plan.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("find this program to start it again: %w", err)
+		return fmt.Errorf("find own executable: %w", err)
 	}
 	if plan.Pin {
 		if err := live.StayApart(); err != nil {
-			return fmt.Errorf("%w (--pin=false measures without)", err)
+			return fmt.Errorf("%w (or use --pin=false)", err)
 		}
 	}
 	rdb, err := subprocess.StartRedis(ctx)

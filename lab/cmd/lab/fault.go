@@ -26,14 +26,14 @@ func seedFlag(f *pflag.FlagSet, usage string) {
 }
 
 func keepFlag(f *pflag.FlagSet) {
-	f.String("keep", filepath.Join(os.TempDir(), "tandian-lab"), "write the logs of a run that broke a guarantee to `FOLDER`")
+	f.String("keep", filepath.Join(os.TempDir(), "tandian-lab"), "write the logs of failed runs to `FOLDER`")
 }
 
 func binaryFlag(f *pflag.FlagSet) {
-	f.String("binary", "", "run the server's program in `FILE`; built if empty")
+	f.String("binary", "", "run the server executable `FILE`; built if empty")
 }
 
-// faultConfig reads the flags that fault runs share.
+// faultConfig reads the common flags of fault runs.
 func (c *commands) faultConfig(cmd *call) faulttest.Config {
 	cfg := faulttest.Config{Seed: cmd.Uint64("seed"), Binary: cmd.String("binary"), Keep: cmd.String("keep"), Out: c.stdout}
 	if cfg.Seed == 0 {
@@ -44,14 +44,14 @@ func (c *commands) faultConfig(cmd *call) faulttest.Config {
 
 func (c *commands) faultCommand() *cobra.Command {
 	return newCommand(spec{
-		Use: "fault", Short: "harm servers and stores while clients buy",
-		Long: "It runs two servers, a PostgreSQL and a Redis, and harms them in every known way while\nclients buy. Then it proves from the stores and from the clients' answers that no order\nwas lost, sold twice or sold beyond the stock. The exit code is 1 if one was.",
+		Use: "fault", Short: "inject faults into servers and stores while clients buy",
+		Long: "It runs two servers, a PostgreSQL and a Redis, and injects every known kind of fault while\nclients buy. Then it checks the stores and the clients' answers: no order may be lost, no\nunit sold twice, no voucher oversold. The exit code is 1 if a guarantee was broken.",
 		Flags: func(f *pflag.FlagSet) {
-			f.Duration("dur", 2*time.Minute, "buy and harm for `TIME`; repair and checks follow")
-			seedFlag(f, "choose the faults and the clients' actions by `NUMBER`")
-			f.Bool("embedded", false, "kill the single binary with both stores embedded, again and again")
-			f.Bool("six", false, "repeat the fixed six faults of the short test")
-			f.String("upgrade-from", "", "run the older server in `FILE`, replace its processes one by one, undo it and repeat it")
+			f.Duration("dur", 2*time.Minute, "buy and inject faults for `TIME`; recovery and checks follow")
+			seedFlag(f, "seed the faults and the clients' actions with `NUMBER`")
+			f.Bool("embedded", false, "repeatedly kill the single binary with both stores embedded")
+			f.Bool("six", false, "repeat the six faults of the short test")
+			f.String("upgrade-from", "", "start the older server `FILE`, upgrade one process at a time, go back, upgrade again")
 			binaryFlag(f)
 			keepFlag(f)
 		},
@@ -68,13 +68,13 @@ func (c *commands) fault(ctx context.Context, cmd *call) error {
 	if older := cmd.String("upgrade-from"); older != "" {
 		dir, err := os.MkdirTemp("", "tandian-lab-")
 		if err != nil {
-			return fmt.Errorf("make a folder for the server's program: %w", err)
+			return fmt.Errorf("create folder for server executable: %w", err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		newer := cfg.Binary
 		if newer == "" {
 			if newer, err = faulttest.BuildServer(ctx, dir, ""); err != nil {
-				return fmt.Errorf("build the newer program: %w", err)
+				return fmt.Errorf("build newer server: %w", err)
 			}
 		}
 		cfg.Binary, cfg.Cards, cfg.Once = older, faulttest.UpgradeCards(older, newer), true
@@ -94,10 +94,10 @@ func (c *commands) clusterCommand() *cobra.Command {
 	}
 	return newCommand(spec{
 		Use: "cluster [SCENARIO…]", Short: "kill masters of Redis Cluster, Sentinel and PostgreSQL while clients buy",
-		Long: "Each scenario runs servers on replicated stores, kills a master, and checks the promises of\ndocs/faults.md. Scenarios, all by default:\n  " + strings.Join(keys, ", "),
+		Long: "Each scenario runs servers on replicated stores, kills a master, and checks the guarantees in\ndocs/faults.md. Scenarios, all by default:\n  " + strings.Join(keys, ", "),
 		Args: cobra.ArbitraryArgs,
 		Flags: func(f *pflag.FlagSet) {
-			seedFlag(f, "choose the clients' actions by `NUMBER`")
+			seedFlag(f, "seed the clients' actions with `NUMBER`")
 			binaryFlag(f)
 			keepFlag(f)
 		},
@@ -125,17 +125,17 @@ func (c *commands) clusterCommand() *cobra.Command {
 
 func (c *commands) liveCommand() *cobra.Command {
 	return newCommand(spec{
-		Use: "live", Short: "harm servers and Redis while clients follow their feeds live",
-		Long: "Afterwards it proves from the database that each client received every note of its feed\nonce and in order. The exit code is 1 if one was missed or repeated.",
+		Use: "live", Short: "inject faults into servers and Redis while clients follow live feeds",
+		Long: "Afterwards it checks with the database that each client received every note of its feed once\nand in order. The exit code is 1 if a guarantee was broken.",
 		Flags: func(f *pflag.FlagSet) {
-			f.Duration("dur", 5*time.Minute, "harm for at least `TIME`; repair and checks follow")
-			seedFlag(f, "choose the faults and the clients' actions by `NUMBER`")
+			f.Duration("dur", 5*time.Minute, "inject faults for at least `TIME`; recovery and checks follow")
+			seedFlag(f, "seed the faults and the clients' actions with `NUMBER`")
 			f.Int("reconnects", 50_000, "reconnect at least `NUMBER` times, even after --dur")
 			f.Int("restarts", 20, "kill Redis at least `NUMBER` times, even after --dur")
-			f.Int("clients", 120, "run `NUMBER` listening clients")
+			f.Int("clients", 120, "run `NUMBER` subscribed clients")
 			f.Int("authors", 100, "run `NUMBER` authors")
-			f.Int("follows", 40, "let each client follow `NUMBER` authors")
-			f.Float64("rate", 40, "publish `NUMBER` notes a second")
+			f.Int("follows", 40, "follow `NUMBER` authors per client")
+			f.Float64("rate", 40, "publish `NUMBER` notes per second")
 			f.Duration("life", 500*time.Millisecond, "close connections after a mean of `TIME`")
 			f.Bool("short", false, "run the short test: fewer clients and fixed faults")
 			binaryFlag(f)
@@ -172,12 +172,12 @@ func (c *commands) mutantsCommand() *cobra.Command {
 		return err
 	}
 	return cmdline.Group(
-		"mutants COMMAND", "build servers with one mistake each, and check that a run catches each",
+		"mutants COMMAND", "build servers with one mistake each, and check that a run catches it",
 		newCommand(spec{
-			Use: "fault [MUTANT…]", Short: "check the mistakes that the fault run must catch", Args: cobra.ArbitraryArgs,
+			Use: "fault [MUTANT…]", Short: "check the mistakes that lab fault must catch", Args: cobra.ArbitraryArgs,
 			Flags: func(f *pflag.FlagSet) {
-				f.Duration("dur", 2*time.Minute, "run each mutant for `TIME`")
-				seedFlag(f, "choose the faults by `NUMBER`")
+				f.Duration("dur", 2*time.Minute, "run for `TIME`, only with --seed")
+				seedFlag(f, "repeat a printed run with seed `NUMBER`")
 				binaryFlag(f)
 				keepFlag(f)
 			},
@@ -189,8 +189,8 @@ func (c *commands) mutantsCommand() *cobra.Command {
 			},
 		}),
 		newCommand(spec{
-			Use: "live [MUTANT…]", Short: "check the mistakes that the live run must catch", Args: cobra.ArbitraryArgs,
-			Flags: func(f *pflag.FlagSet) { seedFlag(f, "choose the faults by `NUMBER`") },
+			Use: "live [MUTANT…]", Short: "check the mistakes that lab live must catch", Args: cobra.ArbitraryArgs,
+			Flags: func(f *pflag.FlagSet) { seedFlag(f, "seed the faults with `NUMBER`") },
 			Run: func(ctx context.Context, cmd *call) error {
 				return caught(livetest.RunMutants(ctx, cmd.Uint64("seed"), cmd.args, c.stdout))
 			},

@@ -13,11 +13,11 @@ import (
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
-// benchFeed measures publishing, fan-out and pages in a whole server, without HTTP.
+// benchFeed measures publishing, fan-out and feed pages in a whole server without HTTP.
 func (c *commands) benchFeed(ctx context.Context, cmd *call) error {
 	o := bench.FeedOptions{
 		Clients: cmd.Int("clients"), Followers: cmd.Int("followers"), Fans: cmd.Int("fans"),
-		Threshold: min(cmd.Int("fans"), feed.Threshold), Rounds: cmd.Int("rounds"), Pages: cmd.Int("pages"), Open: openFeedHouse,
+		Threshold: min(cmd.Int("fans"), feed.Threshold), Rounds: cmd.Int("rounds"), Pages: cmd.Int("pages"), Open: openFeedServer,
 	}
 	if o.Clients < 1 || o.Rounds < 1 || o.Pages < 1 || o.Followers < 1 || o.Followers >= o.Threshold {
 		return cmdline.Refuse("--clients, --rounds, --pages and --followers must be at least 1, --followers less than --fans and 100000")
@@ -25,22 +25,22 @@ func (c *commands) benchFeed(ctx context.Context, cmd *call) error {
 	return bench.Feed(ctx, o, c.stdout, c.stderr)
 }
 
-// feedHouse is a server without its HTTP face.
-type feedHouse struct{ *saleHouse }
+// feedServer is a server without HTTP, for bench feed.
+type feedServer struct{ *saleServer }
 
-// openFeedHouse opens a server on stores and runs its background work.
-func openFeedHouse(ctx context.Context, databaseURL, redisURL string, threshold int) (bench.Feeds, func() error, error) {
+// openFeedServer opens a server on stores and runs its background work.
+func openFeedServer(ctx context.Context, databaseURL, redisURL string, threshold int) (bench.Feeds, func() error, error) {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = databaseURL, redisURL, "off", threshold
-	house, err := furnished(ctx, &cfg)
+	server, err := openWithShop(ctx, &cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &feedHouse{house}, house.begin(ctx), nil
+	return &feedServer{server}, server.begin(ctx), nil
 }
 
 // Publish publishes a note about the shop.
-func (h *feedHouse) Publish(ctx context.Context, user int64) (int64, error) {
+func (h *feedServer) Publish(ctx context.Context, user int64) (int64, error) {
 	made, err := h.Notes.Publish(ctx, user, note.Draft{ShopID: h.shop, Title: "Tea", Content: "Good tea."})
 	if err != nil {
 		return 0, err
@@ -49,7 +49,7 @@ func (h *feedHouse) Publish(ctx context.Context, user int64) (int64, error) {
 }
 
 // Page reads a page of a user's feed.
-func (h *feedHouse) Page(ctx context.Context, user int64, first int, after string) (notes int, next string, err error) {
+func (h *feedServer) Page(ctx context.Context, user int64, first int, after string) (notes int, next string, err error) {
 	p, err := h.Feed.Page(ctx, user, first, page.Cursor(after))
 	if err != nil {
 		return 0, "", err
@@ -61,9 +61,9 @@ func (h *feedHouse) Page(ctx context.Context, user int64, first int, after strin
 }
 
 // Inbox returns the key of a user's inbox.
-func (h *feedHouse) Inbox(user int64) string {
+func (h *feedServer) Inbox(user int64) string {
 	return fmt.Sprintf("%s:feed:in:{%d}", config.Default().RedisPrefix, user)
 }
 
 // DB returns the database.
-func (h *feedHouse) DB() *sql.DB { return h.Components.DB.DB }
+func (h *feedServer) DB() *sql.DB { return h.Components.DB.DB }

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// Every inbox gets the last note, and each row has a figure.
 func TestBenchFeedPrintsItsTable(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
@@ -31,7 +30,7 @@ func TestBenchFeedPrintsItsTable(t *testing.T) {
 		`an inbox of 501, zset-max-listpack-entries 512 +\d+ bytes`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line).MatchString(out) {
-			t.Errorf("no line is %q", line)
+			t.Errorf("no line matches %q", line)
 		}
 	}
 	if t.Failed() {

@@ -16,17 +16,17 @@ import (
 func feedSimFlags(f *pflag.FlagSet) {
 	o := feedsim.Default()
 	f.Int("users", 0, "compute for `NUMBER` users, at least 1000; 0 prints tables for 1, 10 and 100 million")
-	f.Float64("exponent", o.Exponent, "let the count of accounts with f followers fall as f to the minus `NUMBER`")
+	f.Float64("exponent", o.Exponent, "use the power law f^-`NUMBER` for the count of accounts with f followers")
 	f.Float64("follows", o.Follows, "assume `NUMBER` follows per user")
-	f.Float64("largest", o.Largest, "let at most `SHARE` of all users follow the largest account")
+	f.Float64("largest", o.Largest, "limit the followers of the largest account to `SHARE` of all users")
 	f.Float64("posts", o.Posts, "assume `NUMBER` notes per user and day")
-	f.Float64("post-power", o.PostPower, "let an account's notes grow with its followers to the power of `NUMBER`; 0 is no growth")
-	f.String("readers", feedsim.FormatReaders(o.Readers), "assume these `CLASSES` of readers, each PERCENT_OF_USERS:PAGES_A_DAY, between commas")
-	f.Float64("pushes", o.PushRate, "assume `NUMBER` pushes a second in a fan-out")
-	f.String("chart", "", "write an SVG picture of the costs by threshold to `FILE`")
+	f.Float64("post-power", o.PostPower, "grow an account's notes with its followers to the power of `NUMBER`; 0 is no growth")
+	f.String("readers", feedsim.FormatReaders(o.Readers), "assume these `CLASSES` of readers, each PERCENT_OF_USERS:PAGES_A_DAY, comma-separated")
+	f.Float64("pushes", o.PushRate, "assume `NUMBER` pushes per second in a fan-out")
+	f.String("chart", "", "write an SVG chart of the costs by threshold to `FILE`")
 }
 
-// benchFeedSim computes the cost of feeds by policy. It needs no store.
+// benchFeedSim computes the cost of feeds by policy.
 func (c *commands) benchFeedSim(_ context.Context, cmd *call) error {
 	readers, err := feedsim.ParseReaders(cmd.String("readers"))
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *commands) benchFeedSim(_ context.Context, cmd *call) error {
 			_, _ = fmt.Fprintln(c.stdout)
 		}
 		if err := feedsim.Table(o, c.stdout); err != nil {
-			return fmt.Errorf("print what feeds cost: %w", err)
+			return fmt.Errorf("print feed costs: %w", err)
 		}
 	}
 	file := cmd.String("chart")
@@ -57,12 +57,12 @@ func (c *commands) benchFeedSim(_ context.Context, cmd *call) error {
 		return nil
 	}
 	if err := os.WriteFile(file, feedsim.Chart(o), 0o644); err != nil { //nolint:gosec // a picture to look at
-		return fmt.Errorf("write the chart: %w", err)
+		return fmt.Errorf("write chart: %w", err)
 	}
 	return nil
 }
 
-// benchPaging compares ways to page through a feed that changes.
+// benchPaging compares paging methods in a changing feed.
 func (c *commands) benchPaging(ctx context.Context, cmd *call) error {
 	o := paging.Options{Sessions: cmd.Int("sessions"), Seed: cmd.Uint64("seed")}
 	if o.Sessions < 1 {

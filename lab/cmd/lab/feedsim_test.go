@@ -17,10 +17,10 @@ func TestTheBenchmarkPageShowsFeedsim(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if page := read(t, "../../../docs/benchmarks.md"); !strings.Contains(page, "```\n"+out+"```\n") {
-		t.Errorf("docs/benchmarks.md does not have this table:\n%s", out)
+		t.Errorf("docs/benchmarks.md lacks this table:\n%s", out)
 	}
 	if read(t, chart) != read(t, "../../../docs/feed-cost.svg") {
-		t.Error("docs/feed-cost.svg is not what the command writes")
+		t.Error("docs/feed-cost.svg differs from the output of the command")
 	}
 }
 
@@ -40,7 +40,7 @@ func TestBenchFeedsimHasATableForEachSize(t *testing.T) {
 	}
 	for _, users := range []string{"1 000 000", "10 000 000", "100 000 000"} {
 		if n := strings.Count("\n"+out, "\n"+users+" users follow"); n != 1 {
-			t.Errorf("%d tables for %s users", n, users)
+			t.Errorf("got %d tables for %s users, want 1", n, users)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestFeedsimAndPagingRefuseWrongFlags(t *testing.T) {
 		{"paging", "--sessions", "0"},
 	} {
 		if out, errs, code := command(t, append([]string{"bench"}, args...)...); code != 2 || out != "" {
-			t.Errorf("bench %v: %d, %q, %q; want a wrong call", args, code, out, errs)
+			t.Errorf("bench %v: exit %d, %q, %q; want exit 2 and no output", args, code, out, errs)
 		}
 	}
 }

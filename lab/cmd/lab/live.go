@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// liveProcess is a server of bench live, or the author of its notes.
+// liveProcess runs a server of bench live, or the author of its notes.
 func (c *commands) liveProcess(ctx context.Context, _ *call) error {
 	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 		log := observe.NewLogger(c.stderr, "auto", slog.LevelError)
@@ -28,30 +28,29 @@ func (c *commands) liveProcess(ctx context.Context, _ *call) error {
 	})
 }
 
-// liveConfig returns the settings of both. Every author is a star: bench feed measures the cost of
-// pushing a note into inboxes.
+// liveConfig returns the settings of both. Every author is a celebrity, so nothing is pushed into
+// inboxes; bench feed measures that cost.
 func liveConfig(s livebench.Setting) config.Config {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = s.DatabaseURL, s.RedisURL, "off", 1
 	return cfg
 }
 
-// openLiveAuthor opens a server without its HTTP face, with all background work, and creates a user
-// that publishes through it.
+// openLiveAuthor opens a server without HTTP, starts its background work and creates the author.
 func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) (*livebench.Server, error) {
 	cfg := liveConfig(s)
-	house, err := furnished(ctx, &cfg)
+	server, err := openWithShop(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
-	house.begin(ctx) // until the process ends
+	server.begin(ctx) // until the process ends
 	var author int64
 	people := func(ctx context.Context, p livebench.People) ([]int64, error) {
-		ids, err := bench.LivePeople(ctx, house.DB.DB, author, p)
+		ids, err := bench.LivePeople(ctx, server.DB.DB, author, p)
 		if err != nil {
 			return nil, err
 		}
-		return ids, house.Accounts.Invalidate(ctx, ids...) // or servers that know all user ids take these as absent
+		return ids, server.Accounts.Invalidate(ctx, ids...) // servers that know all user ids would treat new ones as absent
 	}
 	authors, err := people(ctx, livebench.People{Number: 1})
 	if err != nil {
@@ -59,7 +58,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 	}
 	author = authors[0]
 	publish := func(ctx context.Context, title, content string) error {
-		_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
+		_, err := server.Notes.Publish(ctx, author, note.Draft{ShopID: server.shop, Title: title, Content: content})
 		return err
 	}
 	if s.Commits != "" {
@@ -79,7 +78,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 			if err != nil {
 				return nil, err
 			}
-			return house.Accounts.CreateSessions(ctx, ids)
+			return server.Accounts.CreateSessions(ctx, ids)
 		},
 		Publish: publish,
 	}, nil

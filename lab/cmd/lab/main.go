@@ -1,6 +1,6 @@
-// Command lab measures Tandian and tests its guarantees: benchmarks, comparisons with other
-// libraries, and runs that harm whole servers. `go run ./cmd/lab --help`, in the folder lab of a
-// checkout, lists its commands.
+// Command lab measures Tandian and tests its guarantees. It runs benchmarks, compares Tandian with
+// other libraries, and injects faults into whole servers. Run `go run ./cmd/lab --help` in the
+// directory lab of a checkout for its commands.
 package main
 
 import (
@@ -38,8 +38,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command in args. It returns the exit code of the process: 0, 1 if the command
-// failed, 2 if the call was wrong.
+// run runs the command in args. It returns the exit code of the process: 1 if the command failed, 2
+// for wrong usage, otherwise 0.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := work(ctx, args, stdout, stderr)
 	if err == nil {
@@ -65,16 +65,16 @@ func work(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return root.ExecuteContext(ctx)
 }
 
-// commands holds what the commands share.
+// commands holds the shared state of all commands.
 type commands struct {
-	cfg            config.Config // of the servers that a command starts in its own process
+	cfg            config.Config // of servers in this process
 	log            *slog.Logger
 	stdout, stderr io.Writer
 }
 
 func (c *commands) root() *cobra.Command {
 	root := cmdline.Group(
-		"lab COMMAND", "measure Tandian and prove its guarantees",
+		"lab COMMAND", "measure Tandian and test its guarantees",
 		c.benchCommand(),
 		c.faultCommand(),
 		c.liveCommand(),
@@ -83,8 +83,8 @@ func (c *commands) root() *cobra.Command {
 		c.mutantsCommand(),
 		c.processCommand(),
 	)
-	root.Long = "Run it in the folder lab of a checkout: go run ./cmd/lab COMMAND. Most commands start PostgreSQL\n" +
-		"and Redis servers of their own: initdb, postgres and redis-server must be on PATH."
+	root.Long = "Run it in the directory lab of a checkout: go run ./cmd/lab COMMAND. Most commands start their own\n" +
+		"PostgreSQL and Redis: initdb, postgres and redis-server must be on PATH."
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cmdline.ReadEnvironment(cmd.Flags()) }
@@ -95,7 +95,7 @@ func (c *commands) root() *cobra.Command {
 // spec describes a command. Only Use, Short and Run are required.
 type spec struct {
 	Use, Short, Long string
-	Args             cobra.PositionalArgs // nil refuses arguments
+	Args             cobra.PositionalArgs // nil allows no arguments
 	Flags            func(*pflag.FlagSet)
 	Before           func() error // runs after the flags are read
 	Run              func(context.Context, *call) error
@@ -117,8 +117,8 @@ func newCommand(s spec) *cobra.Command {
 	return cmd
 }
 
-// call holds the flags and the arguments of one call. Its methods return the value of a
-// flag. They panic if the command has no such flag.
+// call holds the flags and arguments of a command. Its methods return the value of a flag; they
+// panic if the command has no such flag.
 type call struct {
 	flags *pflag.FlagSet
 	args  []string
@@ -139,7 +139,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// settings adds the named settings of a server to the flags of a command.
+// settings adds server settings to the flags of a command.
 func (c *commands) settings(f *pflag.FlagSet, names ...string) {
 	all := c.cfg.Flags()
 	for _, name := range names {
@@ -147,20 +147,20 @@ func (c *commands) settings(f *pflag.FlagSet, names ...string) {
 	}
 }
 
-// again returns a function that makes commands of this program's hidden processes.
-func again(ctx context.Context) (func(args ...string) *exec.Cmd, error) {
+// selfCommand returns a function that creates commands for the hidden processes of this program.
+func selfCommand(ctx context.Context) (func(args ...string) *exec.Cmd, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program to start it again: %w", err)
+		return nil, fmt.Errorf("find own executable: %w", err)
 	}
 	return func(args ...string) *exec.Cmd {
 		return exec.CommandContext(context.WithoutCancel(ctx), path, append([]string{"process"}, args...)...) //nolint:gosec // this program
 	}, nil
 }
 
-// process is again for one process that writes its errors to the terminal.
+// process is selfCommand with fixed arguments. The processes write their errors to stderr.
 func (c *commands) process(ctx context.Context, args ...string) (func() *exec.Cmd, error) {
-	command, err := again(ctx)
+	command, err := selfCommand(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (c *commands) process(ctx context.Context, args ...string) (func() *exec.Cm
 	}, nil
 }
 
-// checkSettings checks the settings of a server that runs in this process.
+// checkSettings checks the settings of a server in this process and opens its log.
 func (c *commands) checkSettings() error {
 	if err := c.cfg.Check(); err != nil {
 		return cmdline.UsageError{Err: err}
@@ -184,7 +184,7 @@ func (c *commands) checkSettings() error {
 	return nil
 }
 
-// words splits a list between commas.
+// words splits a comma-separated list and omits empty elements.
 func words(list string) []string {
 	var all []string
 	for word := range strings.SplitSeq(list, ",") {

@@ -46,7 +46,7 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 		{"unknown flag", "bench sale --colour red", "colour"},
 		{"cache, unknown table", "bench cache --only strategies", `unknown table "strategies"`},
 		{"sale, unknown table", "bench sale --only anomalies", `unknown table "anomalies"`},
-		{"sale, no median", "bench sale --rounds 2", "an odd number"},
+		{"sale, even rounds", "bench sale --rounds 2", "an odd number"},
 		{"sale, no time", "bench sale --each 0s", "at least 10ms"},
 		{"sale, no scene", "bench sale --times 0", "--times must be at least 1"},
 		{"sale, too few users", "bench sale --users 10", "--users must be at least 1000"},
@@ -141,7 +141,7 @@ func TestHelpOfEachCommandFitsInto100Columns(t *testing.T) {
 		}
 	}
 	if walk(c.root()); commands < 25 {
-		t.Errorf("only %d commands", commands)
+		t.Errorf("got %d commands, want at least 25", commands)
 	}
 }
 
@@ -156,13 +156,12 @@ func TestBenchesReadSettingsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// A bench starts this program again for its processes. A wrong name there would start
-// benches, which start processes.
+// A bench starts this program as its processes. With a wrong name, they would run benches too.
 func TestProcessesReadTheirSettingFirst(t *testing.T) {
 	for _, name := range []string{"cache", "lock", "sale", "live", "serve", "soak"} {
 		_, errs, code := command(t, "process", name)
 		if code != 1 || !strings.Contains(errs, "read setting") {
-			t.Errorf("process %s without input: %d, %q", name, code, errs)
+			t.Errorf("process %s without input: exit %d, %q", name, code, errs)
 		}
 	}
 }
@@ -179,7 +178,7 @@ func TestBenchShopsRunsEveryQuery(t *testing.T) {
 	}
 }
 
-// The figures are for docs/benchmarks.md. Here every way is measured, and no key remains.
+// Every method is measured, and no key remains.
 func TestBenchRedisDeleteLeavesNothing(t *testing.T) {
 	url := testkit.Redis(t)
 	out, errs, code := command(t, "bench", "redis-delete", "--members", "12345", "--redis-url", url)
@@ -190,7 +189,7 @@ func TestBenchRedisDeleteLeavesNothing(t *testing.T) {
 		"nothing is deleted", "hash, DEL", "hash, expiry", "hash, UNLINK", "hash, Sweep", "zset, DEL", "zset, expiry", "zset, UNLINK", "zset, Sweep",
 	} {
 		if !regexp.MustCompile(regexp.QuoteMeta(row) + `( +\d+\.\d+){3} +\d+`).MatchString(out) {
-			t.Errorf("no row of %s in\n%s", row, out)
+			t.Errorf("no row %q in\n%s", row, out)
 		}
 	}
 	rdb, err := openRedis(t.Context(), testkit.RedisAdmin(t, url))
@@ -199,14 +198,14 @@ func TestBenchRedisDeleteLeavesNothing(t *testing.T) {
 	}
 	defer func() { _ = rdb.Close() }()
 	if keys, err := rdb.Keys(t.Context(), "td:bench:*").Result(); err != nil || len(keys) > 0 {
-		t.Errorf("left are %v, %v", keys, err)
+		t.Errorf("got keys %v, %v, want none", keys, err)
 	}
 }
 
 func TestBenchLockPrintsATable(t *testing.T) {
 	out, errs, code := command(t, "bench", "lock", "--redis-url", testkit.Redis(t), "--database-url", testkit.Postgres(t), "--only", "anomalies", "--scheme", "GET and DEL")
 	if want := "TWO HOLDERS"; code != 0 || !strings.Contains(out, want) {
-		t.Errorf("%d, %s; it lacks %q:\n%s", code, errs, want, out)
+		t.Errorf("exit %d, %s; output lacks %q:\n%s", code, errs, want, out)
 	}
 }
 
@@ -218,12 +217,11 @@ func TestBenchSequencePrintsItsTable(t *testing.T) {
 	}
 	for _, want := range []string{"Left out, for want of a database: nextval", "UUIDv7", "repeated numbers"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it lacks %q:\n%s", want, out)
+			t.Errorf("output lacks %q:\n%s", want, out)
 		}
 	}
 }
 
-// The figures are for docs/benchmarks.md. Here each operation runs, and its rows are counted.
 func TestBenchWritesCountsTheRowsOfEachCall(t *testing.T) {
 	testkit.Long(t)
 	testkit.Postgres(t) // without servers, the test is skipped

@@ -14,23 +14,23 @@ import (
 	"github.com/tandian-dev/tandian/lab/salebench"
 )
 
-// benchNotes measures publishing and liking in a whole server, without HTTP.
+// benchNotes measures publishing and liking in a whole server without HTTP.
 func (c *commands) benchNotes(ctx context.Context, cmd *call) error {
 	if cmd.Int("clients") < 1 || cmd.Int("rows") < 1000 {
 		return cmdline.Refuse("--clients must be at least 1, --rows at least 1000")
 	}
-	return bench.Notes(ctx, bench.NotesOptions{Clients: cmd.Int("clients"), Rows: cmd.Int("rows"), Open: openNoteHouse}, c.stdout, c.stderr)
+	return bench.Notes(ctx, bench.NotesOptions{Clients: cmd.Int("clients"), Rows: cmd.Int("rows"), Open: openNoteServer}, c.stdout, c.stderr)
 }
 
-// noteHouse is a server without its HTTP face, with users.
-type noteHouse struct {
-	*saleHouse
+// noteServer is a server without HTTP and its users, for bench notes.
+type noteServer struct {
+	*saleServer
 	people []int64
 }
 
-// openNoteHouse opens a server on stores and runs its background work.
-func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Writers, func() error, error) {
-	house, err := newSaleHouse(ctx, salebench.Stores{DatabaseURL: databaseURL, RedisURL: redisURL}, config.Default().RedisPrefix)
+// openNoteServer opens a server on stores and runs its background work.
+func openNoteServer(ctx context.Context, databaseURL, redisURL string) (bench.Writers, func() error, error) {
+	server, err := newSaleServer(ctx, salebench.Stores{DatabaseURL: databaseURL, RedisURL: redisURL}, config.Default().RedisPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,15 +38,15 @@ func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Wri
 	for i := range drafts {
 		drafts[i] = account.Draft{ExternalID: fmt.Sprint(i), Nickname: fmt.Sprint(i), Role: account.Customer}
 	}
-	people, err := house.Accounts.BulkInsert(ctx, drafts, func(int) {})
+	people, err := server.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
-		return nil, nil, errors.Join(err, house.Close())
+		return nil, nil, errors.Join(err, server.Close())
 	}
-	return &noteHouse{house, people}, house.begin(ctx), nil
+	return &noteServer{server, people}, server.begin(ctx), nil
 }
 
 // Publish publishes a note about the shop.
-func (h *noteHouse) Publish(ctx context.Context, user int64) (int64, error) {
+func (h *noteServer) Publish(ctx context.Context, user int64) (int64, error) {
 	made, err := h.Notes.Publish(ctx, h.people[user-1], note.Draft{ShopID: h.shop, Title: "Tea", Content: "Good tea."})
 	if err != nil {
 		return 0, err
@@ -55,7 +55,7 @@ func (h *noteHouse) Publish(ctx context.Context, user int64) (int64, error) {
 }
 
 // Like sets or removes a user's like of a note.
-func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error {
+func (h *noteServer) Like(ctx context.Context, user, id int64, likes bool) error {
 	if likes {
 		return h.NoteLikes.Like(ctx, h.people[user-1], id)
 	}
@@ -63,4 +63,4 @@ func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error 
 }
 
 // DB returns the database.
-func (h *noteHouse) DB() *sql.DB { return h.Components.DB.DB }
+func (h *noteServer) DB() *sql.DB { return h.Components.DB.DB }

@@ -22,11 +22,11 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// errTandian is the error of a process that ran the command line of a server.
-var errTandian = errors.New("the server's command failed")
+// errTandian reports that the command line of a server failed.
+var errTandian = errors.New("server command failed")
 
-// processCommand holds the hidden processes that other commands start. Each reads
-// questions from its input and ends with it.
+// processCommand returns the hidden commands that other commands start as processes. All but tandian
+// answer requests from their input and exit when it ends.
 func (c *commands) processCommand() *cobra.Command {
 	settings := func(f *pflag.FlagSet) { f.AddFlagSet(c.cfg.Flags()) }
 	tandian := newCommand(spec{
@@ -60,8 +60,8 @@ func (c *commands) processCommand() *cobra.Command {
 	return process
 }
 
-// startServer starts a server without limits of content in this process, and returns its
-// address. The server runs until ctx ends.
+// startServer starts a server without content limits in this process, and returns its address. The
+// server runs until ctx ends.
 func startServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (addr string, err error) {
 	cfg.LiftContentLimits()
 	a, err := app.New(cfg, log, io.Discard)
@@ -72,13 +72,13 @@ func startServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (add
 	go func() {
 		err := a.Run(ctx)
 		if err != nil {
-			log.ErrorContext(ctx, "the server ended", "err", err)
+			log.ErrorContext(ctx, "server failed", "err", err)
 		}
 		ended <- err
 	}()
 	select {
 	case err := <-ended:
-		return "", errors.Join(errors.New("the server ended"), err)
+		return "", errors.Join(errors.New("server ended"), err)
 	case <-a.Ready():
 		return a.Addr(), nil
 	}

@@ -21,57 +21,57 @@ import (
 	"github.com/tandian-dev/tandian/lab/salebench"
 )
 
-// saleHouse is a server without its HTTP face.
-type saleHouse struct {
+// saleServer is a server without HTTP, with one shop.
+type saleServer struct {
 	*app.Components
 	shop int64
 }
 
-// openSaleHouse opens a server on stores.
-func openSaleHouse(ctx context.Context, on salebench.Stores) (salebench.Shop, error) {
-	house, err := newSaleHouse(ctx, on, config.Default().RedisPrefix)
+// openSaleServer opens a server for bench sale.
+func openSaleServer(ctx context.Context, on salebench.Stores) (salebench.Shop, error) {
+	server, err := newSaleServer(ctx, on, config.Default().RedisPrefix)
 	if err != nil {
 		return nil, err
 	}
-	house.AddRedisHook(on.Trips)
-	return house, nil
+	server.AddRedisHook(on.Trips)
+	return server, nil
 }
 
-// newSaleHouse opens a server on stores under a prefix, and a merchant's shop in it.
-func newSaleHouse(ctx context.Context, on salebench.Stores, prefix string) (*saleHouse, error) {
+// newSaleServer opens a server with a Redis key prefix, and creates a shop.
+func newSaleServer(ctx context.Context, on salebench.Stores, prefix string) (*saleServer, error) {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.RedisPrefix, cfg.LogReader = on.DatabaseURL, on.RedisURL, prefix, "off"
-	return furnished(ctx, &cfg)
+	return openWithShop(ctx, &cfg)
 }
 
-// furnished opens a server, and a merchant's shop in it.
-func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
+// openWithShop opens a server and creates a merchant and a shop.
+func openWithShop(ctx context.Context, cfg *config.Config) (*saleServer, error) {
 	cfg.RedisPoolSize = 128
 	cfg.LiftContentLimits()
-	house, err := app.Open(ctx, cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	server, err := app.Open(ctx, cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	types, err := house.Shops.Types(ctx)
+	types, err := server.Shops.Types(ctx)
 	if err != nil {
-		return nil, errors.Join(err, house.Close())
+		return nil, errors.Join(err, server.Close())
 	}
-	people, err := house.Accounts.EnsureDemoAccounts(ctx, rand.Text(), account.DemoAccount{Phone: "+99900000002", Nickname: "Merchant", Role: account.Merchant})
+	people, err := server.Accounts.EnsureDemoAccounts(ctx, rand.Text(), account.DemoAccount{Phone: "+99900000002", Nickname: "Merchant", Role: account.Merchant})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make a merchant: %w", err), house.Close())
+		return nil, errors.Join(fmt.Errorf("create merchant: %w", err), server.Close())
 	}
-	made, err := house.Shops.Create(ctx, shop.Editor{UserID: people[0].ID, IsAdmin: true}, shop.Details{Name: "Noon", TypeID: types[0].ID, Address: "1 Noon Street"})
+	made, err := server.Shops.Create(ctx, shop.Editor{UserID: people[0].ID, IsAdmin: true}, shop.Details{Name: "Noon", TypeID: types[0].ID, Address: "1 Noon Street"})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open a shop: %w", err), house.Close())
+		return nil, errors.Join(fmt.Errorf("create shop: %w", err), server.Close())
 	}
-	return &saleHouse{house, made.ID}, nil
+	return &saleServer{server, made.ID}, nil
 }
 
-// Run does the background work of the server.
-func (h *saleHouse) Run(ctx context.Context) error { return h.Components.Run(ctx, true) }
+// Run runs the background work of the server until ctx ends.
+func (h *saleServer) Run(ctx context.Context) error { return h.Components.Run(ctx, true) }
 
-// begin runs the background work of the server. stop ends it and closes the stores.
-func (h *saleHouse) begin(ctx context.Context) (stop func() error) {
+// begin starts the background work of the server. stop ends it and closes the stores.
+func (h *saleServer) begin(ctx context.Context) (stop func() error) {
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(running) }()
@@ -82,35 +82,35 @@ func (h *saleHouse) begin(ctx context.Context) (stop func() error) {
 }
 
 // Open creates a flash voucher with an open sale.
-func (h *saleHouse) Open(ctx context.Context, stock int) (salebench.Sale, error) {
+func (h *saleServer) Open(ctx context.Context, stock int) (salebench.Sale, error) {
 	now := time.Now()
 	made, err := h.Vouchers.CreateFlash(ctx, voucher.Editor{UserID: 1, IsAdmin: true}, voucher.FlashDetails{
 		Details: voucher.Details{ShopID: h.shop, Title: "Noon", PayValue: 100, FaceValue: 500},
 		Stock:   stock, BeginsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make a flash voucher: %w", err)
+		return nil, fmt.Errorf("create flash voucher: %w", err)
 	}
-	return &saleOfHouse{house: h, voucher: made.ID}, nil
+	return &openSale{server: h, voucher: made.ID}, nil
 }
 
-type saleOfHouse struct {
-	house   *saleHouse
+type openSale struct {
+	server  *saleServer
 	voucher int64
 }
 
 // Voucher returns the id of the voucher.
-func (s *saleOfHouse) Voucher() int64 { return s.voucher }
+func (s *openSale) Voucher() int64 { return s.voucher }
 
 // Left returns the stock in Redis.
-func (s *saleOfHouse) Left(ctx context.Context) (int, error) {
-	left, err := s.house.Sales().Stocks(ctx, []int64{s.voucher})
+func (s *openSale) Left(ctx context.Context) (int, error) {
+	left, err := s.server.Sales().Stocks(ctx, []int64{s.voucher})
 	return left[s.voucher], err
 }
 
-// Order runs orderVoucher without GraphQL.
-func (s *saleOfHouse) Order(ctx context.Context, user int64) (salebench.Result, error) {
-	made, err := s.house.Orders.Place(ctx, user, s.voucher, "")
+// Order orders a unit, like orderVoucher.
+func (s *openSale) Order(ctx context.Context, user int64) (salebench.Result, error) {
+	made, err := s.server.Orders.Place(ctx, user, s.voucher, "")
 	if refusals, ok := errors.AsType[apierror.UserErrors](err); ok && refusals[0].Code == order.OutOfStock {
 		return salebench.SoldOut, nil
 	}

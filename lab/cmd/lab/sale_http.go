@@ -18,14 +18,14 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-// saleOverHTTP measures flash sales over HTTP, of servers in processes of their own.
+// saleOverHTTP measures flash sales over HTTP. The servers run in their own processes.
 func (c *commands) saleOverHTTP(ctx context.Context, cmd *call) error {
-	again, err := c.process(ctx, "sale")
+	command, err := c.process(ctx, "sale")
 	if err != nil {
 		return err
 	}
 	return salebench.DoorRows(ctx, salebench.DoorOptions{
-		Again: again, Stage: openSaleStage, Users: min(cmd.Int("users"), 20_000), Rounds: cmd.Int("rounds"),
+		Again: command, Stage: openSaleStage, Users: min(cmd.Int("users"), 20_000), Rounds: cmd.Int("rounds"),
 		Profiles: cmd.String("profiles"), Progress: c.stderr,
 	}, c.stdout)
 }
@@ -43,62 +43,62 @@ func (c *commands) saleProcess(ctx context.Context, _ *call) error {
 	})
 }
 
-// saleStage holds two houses on the stores of a selling server: one that opens its sales, and one
-// under another prefix, with sales unknown to all servers.
+// saleStage holds two servers without HTTP on the stores of the measured one. The first creates its
+// sales. The second has another key prefix, so no other server knows its sales.
 type saleStage struct {
-	house, apart *saleHouse
-	stop         context.CancelFunc
-	chores       *errgroup.Group
+	server, apart *saleServer
+	stop          context.CancelFunc
+	chores        *errgroup.Group
 }
 
 func openSaleStage(ctx context.Context, on salebench.Stores) (salebench.Stage, error) {
-	house, err := newSaleHouse(ctx, on, config.Default().RedisPrefix)
+	server, err := newSaleServer(ctx, on, config.Default().RedisPrefix)
 	if err != nil {
 		return nil, err
 	}
-	apart, err := newSaleHouse(ctx, on, "apart")
+	apart, err := newSaleServer(ctx, on, "apart")
 	if err != nil {
-		return nil, errors.Join(err, house.Close())
+		return nil, errors.Join(err, server.Close())
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	group, background := errgroup.WithContext(background)
-	for _, h := range []*saleHouse{house, apart} {
+	for _, h := range []*saleServer{server, apart} {
 		group.Go(func() error { return h.Components.Run(background, false) })
 	}
-	return &saleStage{house, apart, stop, group}, nil
+	return &saleStage{server, apart, stop, group}, nil
 }
 
-// Close closes both houses.
+// Close closes both servers.
 func (s *saleStage) Close() error {
 	s.stop()
-	return errors.Join(s.chores.Wait(), s.apart.Close(), s.house.Close())
+	return errors.Join(s.chores.Wait(), s.apart.Close(), s.server.Close())
 }
 
-// People creates n users and returns a session token of each.
+// People creates n users and returns a session token for each.
 func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
 	drafts := slices.Collect(seeder.GenerateUsers(n, 1))
-	ids, err := s.house.Accounts.BulkInsert(ctx, drafts, func(int) {})
+	ids, err := s.server.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return nil, err
 	}
-	return s.house.Accounts.CreateSessions(ctx, ids)
+	return s.server.Accounts.CreateSessions(ctx, ids)
 }
 
-// OpenApart opens a sale that no server sells.
+// OpenApart opens a sale that the measured server does not know.
 func (s *saleStage) OpenApart(ctx context.Context, stock int) (salebench.Sale, error) {
 	return s.apart.Open(ctx, stock)
 }
 
-// Open opens a sale for the server.
+// Open opens a sale of the measured server, and returns its global id.
 func (s *saleStage) Open(ctx context.Context, stock int) (salebench.Sale, string, error) {
-	sale, err := s.house.Open(ctx, stock)
+	sale, err := s.server.Open(ctx, stock)
 	if err != nil {
 		return nil, "", err
 	}
 	return sale, scalar.ID{Type: "FlashVoucher", N: sale.Voucher()}.String(), nil
 }
 
-// Admission returns the admission script and its arguments for a sale of OpenApart.
+// Admission returns the admission script with its keys and arguments, for a sale of OpenApart.
 func (s *saleStage) Admission(ctx context.Context, of salebench.Sale, user, number int64) (string, []string, []any, error) {
 	v, err := s.apart.Vouchers.ByID(ctx, of.Voucher())
 	if err != nil {

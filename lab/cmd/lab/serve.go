@@ -17,30 +17,30 @@ import (
 
 func (c *commands) serveBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "serve", Short: "measure the server next to a bare handler: requests a second, and the cost of each", Run: c.benchServe,
-		Long: "It starts a server on a Redis and a PostgreSQL of its own, or measures a running one (--at).",
+		Use: "serve", Short: "compare the server with a bare handler: requests per second and CPU per request", Run: c.benchServe,
+		Long: "It starts a server with its own Redis and PostgreSQL, or measures a running one (--at).",
 		Flags: func(f *pflag.FlagSet) {
 			c.settings(f, "database-url", "redis-url", "without")
-			f.String("only", "", "measure requests with these `NAMES`, between commas; all if empty")
+			f.String("only", "", "measure only requests with these `NAMES`, comma-separated; all if empty")
 			f.Int("rounds", 3, "run `NUMBER` rounds")
 			f.Duration("dur", 3*time.Second, "run each load for `TIME`")
-			f.Duration("tail", 5*time.Second, "measure latency at half of the rate for `TIME`; 0 is none")
+			f.Duration("tail", 5*time.Second, "measure latency at half of the rate for `TIME`; 0 disables it")
 			f.Int("connections", 64, "open `NUMBER` connections")
 			f.Int("users", 30_000, "create `NUMBER` users")
 			f.Int("shops", 100_000, "create `NUMBER` shops")
 			f.Int("notes", 100_000, "create `NUMBER` notes")
 			f.Int("follows", 300_000, "create `NUMBER` follows")
-			f.Uint64("seed", 1, "make the data that belongs to `NUMBER`")
-			f.String("growth", "", "multiply shops and notes by `FACTORS`, such as 1,10,100, and print the cost of a request at each")
-			f.String("picture", "", "write an SVG picture of --growth to `FILE`")
-			f.String("profiles", "", "write profiles of the server in the last rounds to `FOLDER`")
-			f.String("at", "", "measure the running server at `URL`; --database-url and --redis-url name its stores")
-			f.String("tokens", "", "read its sessions from `FILE`, which tandian seed --tokens writes")
+			f.Uint64("seed", 1, "seed the generated data with `NUMBER`")
+			f.String("growth", "", "multiply shops and notes by each of `FACTORS`, such as 1,10,100, and compare costs")
+			f.String("picture", "", "write an SVG chart of --growth to `FILE`")
+			f.String("profiles", "", "write server profiles of the last rounds to `FOLDER`; none if empty")
+			f.String("at", "", "measure the running server at `URL`, with the stores of --database-url and --redis-url")
+			f.String("tokens", "", "read sessions from `FILE`, written by tandian seed --tokens")
 		},
 	})
 }
 
-// benchServe runs this program again to seed a town, and as the servers.
+// benchServe starts this program to generate data and as servers.
 func (c *commands) benchServe(ctx context.Context, cmd *call) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 {
 		return cmdline.Refuse("--rounds and --connections must be at least 1, --dur above 0")
@@ -54,20 +54,20 @@ func (c *commands) benchServe(ctx context.Context, cmd *call) error {
 		factors = append(factors, n)
 	}
 	if cmd.String("at") != "" && cmd.String("tokens") == "" {
-		return cmdline.Refuse("--at needs --tokens, the file that tandian seed --tokens wrote for it")
+		return cmdline.Refuse("--at needs --tokens, a file written by tandian seed --tokens")
 	}
-	processes, err := again(ctx)
+	processes, err := selfCommand(ctx)
 	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "tandian-bench-serve-")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if profiles := cmd.String("profiles"); profiles != "" {
 		if err := os.MkdirAll(profiles, 0o750); err != nil {
-			return fmt.Errorf("make a folder for profiles: %w", err)
+			return fmt.Errorf("create folder for profiles: %w", err)
 		}
 	}
 	o := servebench.Options{

@@ -16,24 +16,24 @@ import (
 
 func (c *commands) soakCommand() *cobra.Command {
 	return newCommand(spec{
-		Use: "soak", Short: "load two servers with the actions of many users while Redis restarts", Run: c.soak,
-		Long: "It prints latencies, cache hits and memory with their goals, and draws a picture. The exit\ncode is 1 if a goal was missed.",
+		Use: "soak", Short: "run a mixed load on two servers while Redis restarts", Run: c.soak,
+		Long: "It prints latencies, cache hits and memory with their goals, and draws a chart. The exit code\nis 1 if a goal was missed.",
 		Flags: func(f *pflag.FlagSet) {
 			f.Duration("dur", 10*time.Minute, "run the load for `TIME`")
-			f.Float64("rate", 150, "run `NUMBER` actions a second, even if the servers fall behind; flash sales come on top")
-			f.Uint64("seed", 1, "run the actions that belong to `NUMBER`")
+			f.Float64("rate", 150, "start `NUMBER` actions per second, even if the servers fall behind; flash sales add more")
+			f.Uint64("seed", 1, "seed the actions with `NUMBER`")
 			f.Int("users", 20_000, "create `NUMBER` users")
 			f.Int("shops", 20_000, "create `NUMBER` shops")
 			f.Int("notes", 40_000, "create `NUMBER` notes")
 			f.Int("follows", 200_000, "create `NUMBER` follows")
-			f.Int("sockets", 100, "let `NUMBER` users follow their feeds live")
+			f.Int("sockets", 100, "subscribe `NUMBER` users to live feeds")
 			f.String("faults", "state,cache", "restart the Redis servers with these `ROLES`: state, cache; none if empty")
-			f.String("out", "tmp/soak", "write the picture and the logs of the servers to `FOLDER`")
+			f.String("out", "tmp/soak", "write the chart and the server logs to `FOLDER`")
 		},
 	})
 }
 
-// soak starts this program again to seed a town, and as the servers.
+// soak starts this program to generate data and as servers.
 func (c *commands) soak(ctx context.Context, cmd *call) error {
 	faults := words(cmd.String("faults"))
 	for _, f := range faults {
@@ -46,9 +46,9 @@ func (c *commands) soak(ctx context.Context, cmd *call) error {
 	}
 	site, err := web.New()
 	if err != nil {
-		return fmt.Errorf("built pages: %w", err)
+		return fmt.Errorf("open web app: %w", err)
 	}
-	processes, err := again(ctx)
+	processes, err := selfCommand(ctx)
 	if err != nil {
 		return err
 	}

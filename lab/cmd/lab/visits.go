@@ -23,39 +23,39 @@ import (
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
-// benchVisits measures the counting of visitors.
+// benchVisits measures visitor counting.
 func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 	if cmd.Int("visitors") < 1000 {
 		return cmdline.Refuse("--visitors must be at least 1000")
 	}
-	return bench.Visits(ctx, bench.VisitsOptions{Most: cmd.Int("visitors"), Open: openVisitHouse}, c.stdout, c.stderr)
+	return bench.Visits(ctx, bench.VisitsOptions{Most: cmd.Int("visitors"), Open: openVisitServer}, c.stdout, c.stderr)
 }
 
-// visitHouse counts visits in a server without other clients.
-type visitHouse struct {
+// visitServer counts visits in a server without other clients.
+type visitServer struct {
 	*app.Components
-	gate *gqlserver.Server // for which a token is a user
+	gate *gqlserver.Server // accepts each token as the user of that name
 }
 
-// openVisitHouse opens a server on a Redis, with a database of its own. It flushes
-// nothing.
-func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter, stop func() error, err error) {
+// openVisitServer opens a server with a Redis and its own database. Recorded visits are never
+// flushed.
+func openVisitServer(ctx context.Context, redisURL string) (_ bench.VisitCounter, stop func() error, err error) {
 	dir, err := os.MkdirTemp("", "tandian-bench")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder for a database: %w", err)
+		return nil, nil, fmt.Errorf("create folder for database: %w", err)
 	}
 	remove := func() error { return os.RemoveAll(dir) }
 	cfg := config.Default()
 	cfg.DataDir, cfg.RedisURL, cfg.LogReader = dir, redisURL, "off"
-	house, err := app.Open(ctx, &cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	server, err := app.Open(ctx, &cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, errors.Join(err, remove())
 	}
-	stop = func() error { return errors.Join(house.Close(), remove()) }
-	if err := house.Visits.LoadSecret(ctx); err != nil {
+	stop = func() error { return errors.Join(server.Close(), remove()) }
+	if err := server.Visits.LoadSecret(ctx); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	gate, err := gqlserver.New(generated.NewExecutableSchema(graph.New(house.Services)), gqlserver.Config{
+	gate, err := gqlserver.New(generated.NewExecutableSchema(graph.New(server.Services)), gqlserver.Config{
 		Authenticate: func(_ context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
 			return gqlserver.AuthResult{User: c.Token}
 		},
@@ -63,17 +63,17 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	return &visitHouse{house, gate}, stop, nil
+	return &visitServer{server, gate}, stop, nil
 }
 
-// Operation counts an operation of a user.
-func (h *visitHouse) Operation(user string) {
+// Operation records an operation of a user.
+func (h *visitServer) Operation(user string) {
 	h.Visits.RecordOperation(visit.Visitor{Key: visit.User(user)})
 }
 
-// Intercept returns a function that sends an operation through the extension, as the caller that
-// the GraphQL server makes of its request.
-func (h *visitHouse) Intercept(ctx context.Context, user string) (func(), error) {
+// Intercept returns a function that passes an operation through the visit extension. Its context is
+// that of a request of the user, or of an anonymous client if user is "".
+func (h *visitServer) Intercept(ctx context.Context, user string) (func(), error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/graphql", nil)
 	if err != nil {
 		return nil, err

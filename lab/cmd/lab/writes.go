@@ -16,27 +16,27 @@ import (
 
 func (c *commands) writesBench() *cobra.Command {
 	return newCommand(spec{
-		Use: "writes", Short: "measure writes next to pgbench: calls a second, and the cost of each", Run: c.benchWrites,
-		Long: "It starts a server on a Redis and a PostgreSQL of its own. Each round runs pgbench, which must be\n" +
+		Use: "writes", Short: "compare writes with pgbench: calls per second and CPU per call", Run: c.benchWrites,
+		Long: "It starts a server with its own Redis and PostgreSQL. Each round runs pgbench, which must be\n" +
 			"installed, and then each operation.",
 		Flags: func(f *pflag.FlagSet) {
 			c.settings(f, "without")
-			f.String("only", "", "measure operations with these `NAMES`, between commas; all if empty")
+			f.String("only", "", "measure only operations with these `NAMES`, comma-separated; all if empty")
 			f.Int("rounds", 3, "run `NUMBER` rounds")
 			f.Duration("dur", 3*time.Second, "run each load for `TIME`")
-			f.Duration("warmup", time.Second/2, "run each load once before the rounds for `TIME`; 0 is none")
+			f.Duration("warmup", time.Second/2, "run each load for `TIME` before the first round; 0 disables it")
 			f.Int("connections", 64, "open `NUMBER` connections")
 			f.Int("users", 20_000, "create `NUMBER` users")
 			f.Int("shops", 2000, "create `NUMBER` shops")
 			f.Int("notes", 10_000, "create `NUMBER` notes")
 			f.Int("follows", 100_000, "create `NUMBER` follows")
-			f.Uint64("seed", 1, "make the data that belongs to `NUMBER`")
-			f.String("profiles", "", "write profiles of the server in the last round to `FOLDER`")
+			f.Uint64("seed", 1, "seed the generated data with `NUMBER`")
+			f.String("profiles", "", "write server profiles of the last round to `FOLDER`; none if empty")
 		},
 	})
 }
 
-// benchWrites runs this program again to seed a town, and as the servers.
+// benchWrites starts this program to generate data and as servers.
 func (c *commands) benchWrites(ctx context.Context, cmd *call) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 || cmd.Int("users") < 300 {
 		return cmdline.Refuse("--rounds and --connections must be at least 1, --users at least 300, --dur above 0")
@@ -45,18 +45,18 @@ func (c *commands) benchWrites(ctx context.Context, cmd *call) error {
 	if err := servebench.CheckWrites(only); err != nil {
 		return cmdline.UsageError{Err: err}
 	}
-	processes, err := again(ctx)
+	processes, err := selfCommand(ctx)
 	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "tandian-bench-writes-")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if profiles := cmd.String("profiles"); profiles != "" {
 		if err := os.MkdirAll(profiles, 0o750); err != nil {
-			return fmt.Errorf("make a folder for profiles: %w", err)
+			return fmt.Errorf("create folder for profiles: %w", err)
 		}
 	}
 	return servebench.Writes(ctx, servebench.Options{
