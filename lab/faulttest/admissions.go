@@ -20,8 +20,8 @@ const (
 
 // checkAdmissions searches, for each voucher, an order of all admissions and releases that
 // explains the answers. Each operation happens between its request and its answer. Stock is
-// never exceeded, no user holds two orders, and a user who gets an order holds it. Without
-// such an order, units were sold twice for a while, whatever the final state is.
+// never exceeded, no user holds two orders, and a user who gets an order holds it. If there is
+// no such order, a unit was sold twice at some time, even if the final state is right.
 //
 // A unit counts from the commit of its order, because QUEUED promises a decision. Failed
 // orders hold none, and unreported operations may happen at any time after their request.
@@ -43,12 +43,12 @@ func (c *checker) checkAdmissions() {
 		switch porcupine.CheckOperationsTimeout(h.model(), h.ops, maxVoucherSearch) {
 		case porcupine.Ok:
 			c.count(countSearched, 1)
-			c.count("admissions and returns searched", len(h.ops))
+			c.count("admissions and releases searched", len(h.ops))
 		case porcupine.Unknown:
 			unsearched++
 		case porcupine.Illegal:
 			c.count(countSearched, 1)
-			c.breach("linear", "no order of its %d admissions and returns explains the answers about voucher %d with %d units", len(h.ops), v, h.opened)
+			c.breach("linear", "voucher %d with %d units: no order of its %d admissions and releases explains the answers", v, h.opened, len(h.ops))
 		}
 	}
 	c.count("vouchers not searched", unsearched)
@@ -88,8 +88,8 @@ type admissionHistory struct {
 	opened  int
 	users   map[int64]int
 	orders  map[int64]int
-	nth     []byte // of each order: its index among its user's orders, from 1
-	of      map[int64]byte
+	nth     []byte         // by order: its index among its user's orders, from 1
+	perUser map[int64]byte // number of orders
 	ops     []porcupine.Operation
 }
 
@@ -99,7 +99,7 @@ func (c *checker) admissions() map[int64]*admissionHistory {
 	requested := map[claim]time.Duration{} // start of the first request that may have made an order
 	for _, e := range c.events {
 		if e.Op == OpOpen && e.Code == "" {
-			all[e.voucher] = &admissionHistory{voucher: e.voucher, opened: e.Stock, users: map[int64]int{}, orders: map[int64]int{}, of: map[int64]byte{}}
+			all[e.voucher] = &admissionHistory{voucher: e.voucher, opened: e.Stock, users: map[int64]int{}, orders: map[int64]int{}, perUser: map[int64]byte{}}
 		}
 		buyer := claim{e.user, e.voucher}
 		if _, known := requested[buyer]; !known && e.Op == OpOrder && mayTake(e.Event) {
@@ -143,8 +143,8 @@ func (h *admissionHistory) add(n int64, r row, begin time.Duration, t *orderTrac
 	}
 	i := len(h.orders)
 	h.orders[n] = i
-	h.of[r.user]++
-	h.nth = append(h.nth, h.of[r.user])
+	h.perUser[r.user]++
+	h.nth = append(h.nth, h.perUser[r.user])
 	known, released := forever, forever
 	var ending time.Duration
 	if t != nil {

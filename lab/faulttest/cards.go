@@ -12,8 +12,8 @@ const (
 	cardStagger = 800 * time.Millisecond  // between the starts of its faults
 )
 
-// cardsByName builds cards from fault names. In a pair, slow-pg is as late as in [Pairs]:
-// after every timeout.
+// cardsByName builds cards from fault names. In a pair, slow-pg delays statements past all
+// timeouts, as in [Pairs].
 func cardsByName(deck [][]string) ([]PlannedFault, error) {
 	cards := make([]PlannedFault, len(deck))
 	for i, names := range deck {

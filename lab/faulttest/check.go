@@ -45,8 +45,8 @@ type Rules struct {
 	// Took is the length of the run. A longer run may be searched longer.
 	Took time.Duration
 	// Killed lists when each server ended, and Losses when Redis lost data. A server watches
-	// the numbers that it reported QUEUED, and Redis stores them. A number that both lost has
-	// no row.
+	// the numbers that it reported QUEUED, and Redis stores them. A number that both lost may
+	// have no row.
 	Killed [][]Span
 	Losses []Span
 	// Lags lists promotions of standbys that were behind.
@@ -178,8 +178,8 @@ type resolvedEvent struct {
 type orderTrace struct {
 	number int64
 	events []resolvedEvent // answers that showed it, by start
-	// From is the end of the first answer that shows the order live. It was certainly live
-	// until then and up to until. Both are 0 if no answer shows it live.
+	// The order was certainly live between from and until. from is the end of the first
+	// answer that shows it live. alive is false if no answer does.
 	from, until time.Duration
 	alive       bool
 

@@ -189,7 +189,7 @@ func (c *checker) checkQueued() {
 		case failed && r.status != "FAILED":
 			c.breach("Q", "order %d was reported FAILED and is %s", t.number, r.status)
 		case !ended:
-			c.breach("live", "order %d was reported QUEUED, is %s, and no client got that", t.number, r.status)
+			c.breach("live", "order %d was reported QUEUED, is %s, and no client received that status", t.number, r.status)
 		}
 	}
 }

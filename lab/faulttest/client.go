@@ -26,7 +26,7 @@ const (
 const (
 	codeAbsent    = "ABSENT"     // order(id) is null
 	codeSignedOut = "SIGNED_OUT" // me is null
-	codeWrongUser = "STRANGER"   // me is another user
+	codeWrongUser = "WRONG_USER" // me is another user
 	codeMissing   = "NO_CODE"    // an error without a code
 )
 

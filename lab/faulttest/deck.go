@@ -22,13 +22,13 @@ const (
 	endTimeout = 90 * time.Second // for the end of a fault
 )
 
-// PlannedFault is one card of a deck: faults that happen together.
+// PlannedFault is one card of a deck: a fault, or several that overlap.
 type PlannedFault struct {
 	After   time.Duration // pause before it
-	Faults  []Fault       // one, or several in parallel
+	Faults  []Fault       // at least one
 	Stagger time.Duration // between their starts
-	Lasts   time.Duration // of the first of them; 0 means its own duration
-	Seed    uint64        // of all remaining choices
+	Lasts   time.Duration // of the first fault; 0 means [Fault.Lasts]
+	Seed    uint64        // of all other choices
 }
 
 // part is one fault of a card.
@@ -116,8 +116,7 @@ func stack[T any](r *rand.Rand, kinds []T, card func(T) PlannedFault) (draw func
 	}
 }
 
-// FixedSix returns the cards of a short run of half a minute: those that find the most
-// mistakes.
+// FixedSix returns the cards that find the most mistakes, for a run of half a minute.
 func FixedSix() []PlannedFault {
 	const pause = 1300 * time.Millisecond
 	return []PlannedFault{
@@ -135,30 +134,30 @@ func FixedSix() []PlannedFault {
 // the active faults and returns its error.
 func (w *World) Play(ctx context.Context, cards []PlannedFault, note func(at time.Duration, what string)) error {
 	begin := time.Now()
-	var one sync.Mutex
-	say := func(what string) {
-		one.Lock()
-		defer one.Unlock()
+	var mu sync.Mutex
+	record := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
 		note(time.Since(begin), what)
 	}
 	for _, card := range cards {
 		if err := clock.Sleep(ctx, card.After); err != nil {
 			return err
 		}
-		if err := w.playCard(ctx, card, say); err != nil {
+		if err := w.playCard(ctx, card, record); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-func (w *World) playCard(ctx context.Context, card PlannedFault, say func(string)) error {
+func (w *World) playCard(ctx context.Context, card PlannedFault, record func(string)) error {
 	parts := card.parts()
 	failed := make([]error, len(parts))
 	var all sync.WaitGroup
 	for i, p := range parts {
 		all.Go(func() {
-			if err := w.playPart(ctx, p, say); err != nil {
+			if err := w.playPart(ctx, p, record); err != nil {
 				failed[i] = fmt.Errorf("%s: %w", p.fault.Name, err)
 			}
 		})
@@ -167,26 +166,26 @@ func (w *World) playCard(ctx context.Context, card PlannedFault, say func(string
 	return errors.Join(failed...)
 }
 
-func (w *World) playPart(ctx context.Context, p part, say func(string)) error {
+func (w *World) playPart(ctx context.Context, p part, record func(string)) error {
 	if clock.Sleep(ctx, p.at) != nil {
 		return nil // Play returns the reason
 	}
 	// A fault that has begun is ended even if ctx has ended.
-	sure, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.lasts+endTimeout)
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.lasts+endTimeout)
 	defer cancel()
-	say(p.fault.Name + begins)
-	under, err := w.begin(sure, p.fault, p.choices)
+	record(p.fault.Name + begins)
+	active, err := w.begin(lasting, p.fault, p.choices)
 	if errors.Is(err, ErrNothing) {
-		say(p.fault.Name + ": " + err.Error())
+		record(p.fault.Name + ": " + err.Error())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	_ = clock.Sleep(ctx, p.lasts) // shorter if ctx ends
-	if err := w.finish(sure, under); err != nil {
+	if err := w.finish(lasting, active); err != nil {
 		return err
 	}
-	say(p.fault.Name + isOver)
+	record(p.fault.Name + isOver)
 	return nil
 }

@@ -45,9 +45,9 @@ func Faults() []Fault {
 	}
 }
 
-// FaultNamed returns the fault with a name, and whether it exists. It also knows the faults
-// of replicated stores.
-func FaultNamed(name string) (Fault, bool) {
+// FaultNamed returns the fault with a name. It also knows the faults of replicated stores; ok
+// is false for other names.
+func FaultNamed(name string) (f Fault, ok bool) {
 	all := append(Faults(), KillMaster(), PromoteStandby())
 	if i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name }); i >= 0 {
 		return all[i], true
@@ -113,11 +113,11 @@ func pause(procs func(w *World, r *rand.Rand) []*Proc) func(context.Context, *Wo
 // together runs do for all processes in parallel.
 func together(all []*Proc, do func(p *Proc) error) error {
 	failed := make([]error, len(all))
-	var under sync.WaitGroup
+	var running sync.WaitGroup
 	for i, p := range all {
-		under.Go(func() { failed[i] = do(p) })
+		running.Go(func() { failed[i] = do(p) })
 	}
-	under.Wait()
+	running.Wait()
 	return errors.Join(failed...)
 }
 
@@ -166,7 +166,7 @@ func RollingRestart() Fault {
 	}}
 }
 
-// Replace is a RollingRestart with another program: an upgrade or a downgrade.
+// Replace is a [RollingRestart] with another program. It pauses after each server.
 func Replace(name, program string) Fault {
 	return Fault{Name: name, Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		for i, p := range w.servers {
@@ -190,7 +190,7 @@ func Replace(name, program string) Fault {
 const mixedVersionsFor = 3 * time.Second
 
 // UpgradeCards replaces the servers by a newer program, then by the older one, and then by
-// the newer one again, while clients buy. It takes UpgradeLasts.
+// the newer one again. Use them in a run of [UpgradeLasts].
 func UpgradeCards(older, newer string) []PlannedFault {
 	card := func(after time.Duration, name, program string) PlannedFault {
 		return PlannedFault{After: after, Faults: []Fault{Replace(name, program)}}
@@ -420,9 +420,9 @@ func ReplicaFailover() Fault {
 	}}
 }
 
-// PoisonEntry adds invalid entries to the admitted orders of a partition: an unreadable one,
-// one of an unknown voucher, and one of a running sale that the database refuses together
-// with its batch, because PostgreSQL allows no NUL in texts.
+// PoisonEntry adds three invalid entries to the admitted orders of a partition. One is
+// unreadable, and one names an unknown voucher. The database refuses the third with its whole
+// batch, because PostgreSQL allows no NUL in texts; it names a running sale if there is one.
 func PoisonEntry() Fault {
 	return Fault{Name: "poison-entry", Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error {
@@ -457,7 +457,7 @@ func poison(ctx context.Context, rdb redis.UniversalClient, stream string, vouch
 	if err != nil {
 		return fmt.Errorf("poison %s: %w", stream, err)
 	}
-	// Numbers of the last possible second: no server makes them.
+	// No server makes numbers of the last possible second.
 	number := func() int64 { return (1<<31-1)<<32 | r.Int64N(1<<26)<<6 | partition }
 	now := time.Now().UnixMilli()
 	if _, err := rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {

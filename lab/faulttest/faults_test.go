@@ -42,7 +42,7 @@ func (s trial) during(f Fault, inspect func(ctx context.Context)) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
-	under, err := s.begin(ctx, f, s.r)
+	active, err := s.begin(ctx, f, s.r)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (s trial) during(f Fault, inspect func(ctx context.Context)) {
 		s.Error("Healthy is true during a fault")
 	}
 	inspect(ctx)
-	if err := s.finish(ctx, under); err != nil {
+	if err := s.finish(ctx, active); err != nil {
 		s.Fatal(err)
 	}
 	if since, ok := s.Healthy(); !ok || time.Since(since) > time.Minute {
@@ -367,7 +367,7 @@ func TestEachFaultHasItsEffect(t *testing.T) {
 			})
 			before := parked()
 			s.during(PoisonEntry(), func(context.Context) {})
-			eventually(s.T, "checkUnavailable and refused entries are parked", func() bool { return parked() == before+2 })
+			eventually(s.T, "unreadable and refused entries are parked", func() bool { return parked() == before+2 })
 		},
 	}
 	for _, f := range Faults() {
@@ -451,7 +451,7 @@ func TestUnexpectedExitIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the process ends", func() bool { return !p.Running() && len(p.Deaths()) == 1 })
-	if death := p.Deaths()[0]; !strings.Contains(death, "a shell ended by itself: exit status 3") {
+	if death := p.Deaths()[0]; !strings.Contains(death, "a shell exited unexpectedly: exit status 3") {
 		t.Error(death)
 	}
 	p.probe = func(context.Context) error { return errors.New("not yet") }

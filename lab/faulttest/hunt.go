@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	huntSeeds = 3                // tries to catch a mutant
-	huntFor   = 40 * time.Second // of a retry
-	huntFirst = 15 * time.Second // of the first try: most need no more
+	huntSeeds = 3                // runs per mutant, at most
+	huntFirst = 15 * time.Second // of the first run, which catches most
+	huntFor   = 40 * time.Second // of later runs
 )
 
 // HuntConfig selects the mutants to build and run.
@@ -40,11 +40,10 @@ func (cfg HuntConfig) run(d time.Duration, cards []PlannedFault, names ...string
 	return one
 }
 
-// RunMutants builds mutants one after the other and runs each under the faults of its deck. It
-// stops after the run that catches the mutant, and after three runs at most. It first runs
-// the unchanged server under the faults of all of them: if that breaks anything, the hunt
-// proves nothing. It prints a table and returns the names of the mutants that were not
-// caught.
+// RunMutants builds mutants one after the other and runs each under the faults of its deck,
+// until a run catches it, three times at most. Before that it runs the unchanged server under
+// all these faults, and returns an error if a guarantee is broken. It prints a table and
+// returns the names of the mutants that were not caught.
 func RunMutants(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
 	mutants, err := selectMutants(cfg.Names)
 	if err != nil {
@@ -120,10 +119,10 @@ func runControl(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 	return nil
 }
 
-// outcome is the result of a mutant.
+// outcome is the result of all runs of a mutant.
 type outcome struct {
 	by    []string // broken invariants that it should break
-	other []string // other broken invariants: a slow machine breaks "live"
+	other []string // other broken invariants; a slow machine breaks "live"
 	runs  int
 	took  time.Duration // of load, over all runs
 }

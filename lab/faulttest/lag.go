@@ -10,9 +10,9 @@ const (
 	invalidatedWithin = 5 * time.Second
 )
 
-// Lag is a promotion of a standby that was behind. An answer within the lag counts as one
-// that never came: its operation may or may not have happened. Nothing that was acknowledged
-// before or after may be lost.
+// Lag is a promotion of a standby that was behind. Answers within the lag are ignored: their
+// operations may or may not have happened. Everything acknowledged before or after must
+// remain.
 type Lag struct {
 	Span                      // from the first acknowledgement that may be lost to the promotion
 	Invalidated time.Duration // from then on no lost data is reported
@@ -65,7 +65,7 @@ func (l Lag) forgive(events []Event, exists func(voucher string) bool) []Event {
 	return list
 }
 
-// withoutAnswer returns the event as if its answer had not come.
+// withoutAnswer returns the event as if no answer had arrived.
 func (e Event) withoutAnswer() Event {
 	e.Code, e.Note, e.Status, e.Failure, e.Calm = Unknown, "an asynchronous standby took over", "", "", 0
 	if e.Op == OpOpen {

@@ -18,8 +18,8 @@ import (
 var mutantFiles embed.FS
 
 // Mutant is the server with one deliberate mistake, which the checks must find. The mistake
-// is an edit of sources, applied by go build -overlay. So Lua and SQL can have mutants too,
-// and the shipped program contains none of them, unlike with build tags.
+// is an edit of sources, applied by go build -overlay. So Lua and SQL can have mutants too, and
+// the shipped program contains none.
 //
 // Each mutant has a file in mutants/. Its header has the keys what, breaks (see [Breach]) and
 // deck. Cards in a deck are separated by semicolons, and the faults of one card by plus
@@ -28,7 +28,7 @@ var mutantFiles embed.FS
 // once.
 type Mutant struct {
 	Name   string
-	What   string     // description of the mistake
+	What   string     // describes the mistake
 	Breaks []string   // invariants, at least one of which must be found broken
 	Deck   [][]string // names of the faults that show it, by card
 	edits  []change

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// tooLate is a delay after which a statement arrives too late: its sender has given up (4 s),
-// another server has taken over its entries (5 s), and unknown orders are presumed lost (6
-// s).
+// tooLate is a delay past all timeouts. When a statement arrives, its sender has given up (4 s),
+// another server has taken over its entries (5 s), and unknown orders are presumed lost (6 s).
 const tooLate = 8500 * time.Millisecond
 
 // Pair makes cards of two overlapping faults: the first is active when the second begins.

@@ -140,7 +140,7 @@ func (p *Proc) recordExit(cmd *exec.Cmd, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == cmd && !p.stopping {
-		p.deaths = append(p.deaths, fmt.Sprintf("%s ended by itself: %v", p.Name, err))
+		p.deaths = append(p.deaths, fmt.Sprintf("%s exited unexpectedly: %v", p.Name, err))
 	}
 	for i := range p.ends {
 		if one := &p.ends[i]; one.Exited.IsZero() {

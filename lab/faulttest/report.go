@@ -20,12 +20,12 @@ type Report struct {
 	Requests map[string]int
 	// Counts holds the counters of the checks: see [Verdict].
 	Counts map[string]int
-	// Acts counts the recovery actions of the servers.
+	// Acts counts recovery actions of the servers.
 	Acts []Act
 	// Orders counts the outcomes of order requests.
 	Orders Orders
-	// Lost counts orders that were reported as stored and are lost, because an asynchronous
-	// standby was promoted. Repaired counts the servers' own repairs.
+	// Lost counts orders that were reported as stored and got lost with the primary of an
+	// asynchronous standby. Repaired counts repairs by the servers.
 	Lost     int
 	Repaired float64
 	// Notes describes rare events that are allowed.
@@ -90,8 +90,8 @@ func (r *Report) take(v Verdict, events []Event) {
 	}
 }
 
-// checkServed: a run proves nothing if its clients were not served or a check had no input
-// (live).
+// checkServed reports a breach of live if clients were not served or a check had no input: such
+// a run proves nothing.
 func (r *Report) checkServed() {
 	needed := map[string]int{
 		"UNPAID answers": r.Requests["order UNPAID"], "OUT_OF_STOCK answers": r.Requests["order OUT_OF_STOCK"],
@@ -131,7 +131,7 @@ func (r *Report) faults() map[string]int {
 	return all
 }
 
-// losses returns when Redis may have lost data: the durations of faults that lose data.
+// losses returns the times of faults that lose data in Redis.
 func (r *Report) losses() (times []Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,19 +166,19 @@ const (
 )
 
 // invariants lists all invariants with their meaning.
-var invariants = []struct{ letter, says string }{
+var invariants = []struct{ letter, meaning string }{
 	{"C", "sold + left = initial, in both stores"},
 	{"U", "one live order of a user and voucher"},
-	{"D", "an order reported UNPAID is stored, and stays"},
+	{"D", "an order reported UNPAID is stored and never lost"},
 	{"Q", "a number reported QUEUED ends as one row"},
 	{"R", "a unit is released once"},
 	{"H", "refusals are true, and no user is signed out"},
-	{"ids", "a number is given out once"},
-	{"linear", "the answers about a voucher have an order"},
+	{"ids", "a number belongs to one order"},
+	{"linear", "one order of events explains the answers about a voucher"},
 	{"live", "without faults, answers come in time"},
-	{"log", "no server panics or ends by itself"},
+	{"log", "no server panics or exits unexpectedly"},
 	{"agree", "both stores agree in the end"},
-	{"sometimes", "every act of repair was needed"},
+	{"sometimes", "every recovery action happened"},
 }
 
 // write prints the report.
@@ -203,7 +203,7 @@ func (r *Report) write(out io.Writer) error {
 	}
 	fmt.Fprintln(w, "\ninvariant\t\tbroken")
 	for _, i := range invariants {
-		fmt.Fprintf(w, "  %s\t%s\t%d\n", i.letter, i.says, max(found[i.letter], r.Counts["broken "+i.letter]))
+		fmt.Fprintf(w, "  %s\t%s\t%d\n", i.letter, i.meaning, max(found[i.letter], r.Counts["broken "+i.letter]))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print report: %w", err)

@@ -49,9 +49,9 @@ type Config struct {
 	Keep     string         // directory for history and logs of a broken run; "" keeps none
 	Out      io.Writer      // nil discards the output
 	Command  string         // lab command that repeats the run; default fault
-	Trailer  string         // arguments that reproduce Cards, such as --six
-	// AnswerWithin is the longest time for the answer to a purchase without faults; default 5
-	// s.
+	Trailer  string         // arguments that select Cards, such as --six
+	// AnswerWithin is the longest time for the answer to a purchase without faults; default
+	// 5 s.
 	AnswerWithin time.Duration
 }
 
@@ -81,8 +81,8 @@ func NewSeed() uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[:]))
 }
 
-// Run does one run, and prints its progress and its report. An error means that the run could
-// not be done; broken guarantees are in the report.
+// Run does one run, and prints its progress and its report. The report has the broken
+// guarantees. An error means that the run could not be completed.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Out == nil {
 		cfg.Out = io.Discard
@@ -126,7 +126,7 @@ func (r *run) say(format string, args ...any) {
 func (r *run) announce(ctx context.Context) {
 	r.say("seed %d, commit %s, %v", r.Seed, commit(ctx), r.Duration)
 	if r.Embedded {
-		r.say("the single binary, killed and stopped repeatedly")
+		r.say("single binary, killed and stopped repeatedly")
 		return
 	}
 	if r.Cards == nil {
@@ -137,7 +137,7 @@ func (r *run) announce(ctx context.Context) {
 	r.say("deck: %s", deckText(r.deck))
 }
 
-// commit returns the tested commit, as git describes it.
+// commit returns the tested commit from git describe, or "unknown".
 func commit(ctx context.Context) string {
 	text, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
 	if err != nil {
@@ -239,13 +239,13 @@ func (r *run) injectFaults(ctx context.Context) error {
 	healing, cancel := context.WithTimeout(ctx, healTimeout)
 	defer cancel()
 	if err := r.subject.Heal(healing); err != nil {
-		r.report.breach("live", "the servers do not recover without faults: %v", err)
+		r.report.breach("live", "the servers did not recover after the faults: %v", err)
 	}
 	return ctx.Err()
 }
 
-// slack is how much longer than the run a deck may take. A chosen deck is played to its end
-// even if processes start slowly: it is short, and each card has a reason.
+// slack returns how much longer than the run a deck may take. A chosen deck is played to its
+// end even if processes start slowly.
 func (r *run) slack() time.Duration {
 	if r.Cards == nil {
 		return 0
@@ -258,7 +258,7 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 	draining, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	if err := w.Drain(draining); err != nil {
-		r.say("%v", err) // the checks know whether that is allowed
+		r.say("%v", err) // the checks decide whether that is allowed
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
 	rules := Rules{LosesData: r.Embedded || losesData(r.deck), AnswerWithin: r.AnswerWithin, Seed: r.Seed, Took: r.Duration}
-	if !r.Embedded { // the embedded server reports no order QUEUED that may get lost
+	if !r.Embedded { // the embedded server never reports QUEUED for an order that may get lost
 		rules.Killed, rules.Losses = r.killed(), r.report.losses()
 	}
 	if rules.Lags = lags(r.subject.Failovers(), r.history.begin); len(rules.Lags) > 0 {
@@ -294,7 +294,7 @@ func (r *run) judge(ctx context.Context) error {
 	r.report.Acts, r.report.Repaired = r.sampler.Acts(events), r.sampler.Repairs()
 	if r.Duration >= sometimesFrom && r.Cards == nil && !r.Embedded {
 		for _, name := range Never(r.report.Acts) {
-			r.report.breach("sometimes", "it never happened: %s", name)
+			r.report.breach("sometimes", "never happened: %s", name)
 		}
 	}
 	r.report.add(CheckLogs(r.subject.Logs())...)

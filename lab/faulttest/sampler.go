@@ -18,13 +18,13 @@ const (
 	sampleTimeout      = 800 * time.Millisecond
 )
 
-// Act is a recovery action of the servers. A run without it proves nothing about it.
+// Act is a recovery action of the servers. A run tests it only if it happens.
 type Act struct {
 	Name  string
 	Times float64
 }
 
-// acts lists the actions that a long run must show, each with the counters that are summed.
+// acts lists the actions that a long run must show, each with the counters to sum.
 var acts = []struct {
 	name     string
 	counters []string // names as in /metrics
@@ -35,12 +35,11 @@ var acts = []struct {
 	{"an order was reserved again", []string{`tandian_sale_reconciled_total{did="reserved"}`, `tandian_sale_reconciled_total{did="requeued"}`}},
 	{"a batch was halved, or an entry parked", []string{`tandian_sale_queue_events_total{event="bisected"}`, `tandian_sale_queue_events_total{event="parked"}`}},
 	{"an incarnation was certified", []string{"tandian_sale_incarnations_total"}},
-	{"an order went past Redis", []string{`tandian_sale_queue_events_total{event="direct"}`}},
+	{"an order bypassed Redis", []string{`tandian_sale_queue_events_total{event="direct"}`}},
 }
 
-// Sampler sums the counters of a system's servers over their restarts. Each process starts
-// its counters at zero. Increments between the last sample and a kill are missing. It is safe
-// for concurrent use.
+// Sampler sums the counters of servers over their restarts, at which they start from zero. It
+// misses increments between the last sample and a kill. It is safe for concurrent use.
 type Sampler struct {
 	system System
 	client *http.Client
@@ -83,7 +82,7 @@ func (w *Sampler) Run(ctx context.Context) {
 func (w *Sampler) observe(ctx context.Context, server int) {
 	now, err := w.sample(ctx, server)
 	if err != nil {
-		return // a fault is active
+		return // the server is down
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

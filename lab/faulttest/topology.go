@@ -255,8 +255,8 @@ func (g *group) roles(ctx context.Context) (masters, replicas []*redisNode) {
 	return masters, replicas
 }
 
-// replication returns the replication section of INFO, and whether the node owns slots. It is
-// empty if the node does not answer.
+// replication returns the replication section of INFO. The key "owns" is set if the node owns
+// slots of a cluster. The result is empty if the node does not answer.
 func (s *redisNode) replication(ctx context.Context) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -290,7 +290,7 @@ func (g *group) waitInSync(ctx context.Context) error {
 	})
 }
 
-// until retries an operation until it succeeds.
+// until retries an operation until it succeeds, or returns its last error.
 func until(ctx context.Context, patience time.Duration, what string, try func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := try()

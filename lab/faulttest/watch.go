@@ -27,8 +27,8 @@ const (
 var sumLua string
 
 // watch checks during a run that the units of a sale add up (C): in the database at every
-// commit and in Redis at every moment. Only such checks find errors that the servers repair
-// soon.
+// commit and in Redis at every moment. Only such checks find errors that servers repair within
+// seconds.
 type watch struct {
 	system   System
 	sales    map[int64]sale // latest rows of sales

@@ -21,7 +21,7 @@ const (
 
 	minStock, maxStock = 5, 40
 	newestVouchers     = 4   // vouchers that clients order
-	maxRemembered      = 400 // orders that clients come back to
+	maxRemembered      = 400 // newest orders that clients use again
 	maxTries           = 4   // of one purchase
 	pollers            = 6
 	pollPause          = 400 * time.Millisecond
@@ -29,9 +29,9 @@ const (
 	price, faceValue   = 100, 500  // minor units
 )
 
-// Workload runs clients during the faults. They order scarce units of ever new vouchers, pay,
-// cancel, do both concurrently, repeat requests, and poll queued orders until their end. The
-// same seed makes the same choices, as far as the answers are the same.
+// Workload runs clients during the faults. They order scarce units of new vouchers, pay, cancel,
+// do both concurrently, repeat requests, and poll queued orders until their end. The same seed
+// gives the same choices if the answers are the same.
 type Workload struct {
 	System  System
 	History *History

@@ -53,11 +53,11 @@ type World struct {
 	shop    string
 	servers []*Proc
 	urls    []string
-	group   *group   // of several Redis; nil for one
+	group   *group   // several Redis; nil for one
 	redis   string   // target of the servers' Redis proxies
 	toPG    []*proxy // per server
 	toRedis []*proxy
-	direct  *proxy // to Redis, never disturbed: its address stays the same after a failover
+	direct  *proxy // to Redis, without faults; its address stays the same after a failover
 
 	replication *proxy // from the primary to its standby
 
@@ -309,7 +309,7 @@ func ready(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	// A server without its Redis reports ready with a remark; the world needs both.
+	// A server without Redis reports "ready" with a remark; a world needs both stores.
 	if body := strings.TrimSpace(string(text)); body != "ready" {
 		return fmt.Errorf("%s: %d %s", url, res.StatusCode, body)
 	}
@@ -347,7 +347,7 @@ func (w *World) DatabaseURL() string {
 	return w.pg.url()
 }
 
-// RedisURL returns the address of Redis without disturbed proxies. It stays the same after a
+// RedisURL returns the address of Redis without faults of proxies. It stays the same after a
 // failover.
 func (w *World) RedisURL() string {
 	if w.group != nil {
@@ -434,17 +434,17 @@ func (w *World) withRedis(do func(rdb redis.UniversalClient) error) error {
 
 // begin starts a fault, which is active from now on. After an error the fault is over.
 func (w *World) begin(ctx context.Context, f Fault, r *rand.Rand) (*running, error) {
-	under := &running{name: f.Name, begun: make(chan struct{})}
+	active := &running{name: f.Name, begun: make(chan struct{})}
 	w.mu.Lock()
-	w.active[under] = true
+	w.active[active] = true
 	w.mu.Unlock()
 	end, err := f.Begin(ctx, w, r)
-	under.end = end
-	close(under.begun)
+	active.end = end
+	close(active.begun)
 	if err != nil {
-		return nil, errors.Join(err, w.finish(ctx, under))
+		return nil, errors.Join(err, w.finish(ctx, active))
 	}
-	return under, nil
+	return active, nil
 }
 
 // finish ends a fault once. Concurrent calls wait for the first.
@@ -466,13 +466,13 @@ func (w *World) finish(ctx context.Context, f *running) error {
 // when both stores and all servers answer.
 func (w *World) Heal(ctx context.Context) error {
 	w.mu.Lock()
-	var under []*running
+	var active []*running
 	for f := range w.active {
-		under = append(under, f)
+		active = append(active, f)
 	}
 	w.mu.Unlock()
 	var all sync.WaitGroup
-	for _, f := range under {
+	for _, f := range active {
 		all.Go(func() { _ = w.finish(ctx, f) }) // the rest is healed below
 	}
 	all.Wait()

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/faulttest"
 )
 
-// callTimeout is long enough that a client without an answer knows that the server is dead.
+// callTimeout limits a call. Without an answer after this time, the server is dead.
 const callTimeout = time.Minute
 
 // api sends requests to the servers of a world. It is safe for concurrent use.
@@ -24,13 +24,13 @@ type api struct {
 	http  *http.Client
 }
 
-func newAPI(place *faulttest.World) *api {
-	return &api{place, &http.Client{Timeout: callTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+func newAPI(world *faulttest.World) *api {
+	return &api{world, &http.Client{Timeout: callTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (a *api) close() { a.http.CloseIdleConnections() }
 
-// errRefused is a refusal: the operation did not happen and will not happen.
+// errRefused reports a refusal: the operation did not happen and never will.
 var errRefused = errors.New("refused")
 
 // payload is the payload of any mutation.
@@ -89,7 +89,8 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 	return &got, nil
 }
 
-// callUntilDone sends a request to one server after the other until it is answered.
+// callUntilDone sends a request to one server after the other until it is answered. If ctx ends,
+// it returns the last error.
 func (a *api) callUntilDone(ctx context.Context, r *rand.Rand, as faulttest.Person, query string, variables map[string]any) (*answer, error) {
 	for server := r.IntN(a.world.Servers()); ; server = (server + 1) % a.world.Servers() {
 		got, err := a.call(ctx, server, as, query, variables)

@@ -85,10 +85,10 @@ const (
 	Strange  Fault = "strange"      // received, and not due
 )
 
-// faults lists all of them with their meaning.
+// faults lists all kinds with their meaning.
 var faults = []struct {
-	Fault Fault
-	Says  string
+	Fault   Fault
+	Meaning string
 }{
 	{Missed, "due, and never received"},
 	{Twice, "received again"},
@@ -122,7 +122,7 @@ const (
 	resyncBeyond = 1000 // due numbers behind, from which FeedResync is allowed
 )
 
-// Check compares the messages of clients with the log.
+// Check compares the received messages of all clients with the log.
 //
 // A number is due to a client if it is greater than the client's first cursor and belongs to
 // an author that the client's user followed. The follow must have begun before the number, by
@@ -274,7 +274,7 @@ func (c *clientCheck) checkMissed() {
 	}
 }
 
-// isDue reports whether an event is due, or else optional.
+// isDue reports whether an event is due or, if not, whether it is optional.
 func (c *clientCheck) isDue(e Event) (due, free bool) {
 	for _, f := range c.follows[e.Author] {
 		switch {

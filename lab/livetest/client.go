@@ -34,7 +34,7 @@ type follower struct {
 	sse      bool
 	life     time.Duration   // mean life of its connections; 0 if it stays
 	begin    time.Time       // start of the run
-	stay     <-chan struct{} // closed when it must stay connected
+	stay     <-chan struct{} // closed when it must no longer disconnect
 	counters *counters
 
 	mu     sync.Mutex
@@ -63,12 +63,12 @@ var errLeft = errors.New("the client disconnected")
 
 // endOf describes why a connection ended, without numbers.
 func endOf(err error) string {
-	var said *endError
+	var ended *endError
 	switch {
 	case errors.Is(err, errLeft):
 		return "the client disconnected"
-	case errors.As(err, &said):
-		return said.reason
+	case errors.As(err, &ended):
+		return ended.reason
 	}
 	return "connection lost"
 }
@@ -84,7 +84,7 @@ func endedWith(format string, args ...any) error { return &endError{fmt.Sprintf(
 func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error {
 	f.mu.Lock()
 	after := f.cursor
-	number, _ := numberOf(after) // it was parsed before
+	number, _ := numberOf(after) // already parsed
 	n := len(f.client.Conns)
 	f.client.Conns = append(f.client.Conns, Conn{Server: server, SSE: f.sse, After: number, Begin: time.Since(f.begin)})
 	f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error 
 			select {
 			case <-timer.C:
 				leave(errLeft)
-			case <-f.stay: // something else ends this connection
+			case <-f.stay: // the server or ctx ends the connection
 			case <-ended:
 			}
 		}()

@@ -39,7 +39,7 @@ func (t *counters) add(what string) {
 	t.counts[what]++
 }
 
-// recordError records an error code that no server should return.
+// recordError records an error if no server may return its code.
 func (t *counters) recordError(code, message string) {
 	switch code {
 	case "INTERNAL", "", "BAD_USER_INPUT", "UNAUTHENTICATED", "GRAPHQL_VALIDATION_FAILED", "RATE_LIMITED":

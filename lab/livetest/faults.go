@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	deckPause   = 2 * time.Second        // minimum between faults
-	deckMore    = 2 * time.Second        // and this much more at most
+	deckPause   = 2 * time.Second        // minimum pause before a card
+	deckMore    = 2 * time.Second        // maximum random addition
 	namedPause  = 700 * time.Millisecond // before chosen faults
 	namedLasts  = time.Second            // duration of chosen faults
-	loseSome    = 50                     // per thousand messages
+	loseSome    = 50                     // messages per thousand
 	loseAll     = 1000
 	cutAgain    = 300 * time.Millisecond
 	cutTimes    = 3
@@ -91,8 +91,8 @@ func (r *run) stallFault() faulttest.Fault {
 	}}
 }
 
-// deck returns a function that draws the next card: the config's cards in turn, or every kind
-// of fault once before any repeats.
+// deck returns a function that draws the next card: the cards of the config in turn, or random
+// ones, each once before any repeats.
 func (r *run) deck(choices *rand.Rand) (func() (faulttest.PlannedFault, error), error) {
 	card := func(faults []faulttest.Fault) faulttest.PlannedFault {
 		return faulttest.PlannedFault{After: between(deckPause, deckPause+deckMore)(choices), Faults: faults, Seed: choices.Uint64()}

@@ -1,9 +1,9 @@
 // Package livetest injects faults into servers while clients follow their live feeds. Then it
-// proves from the database that each client received every due note once and in order, over
-// all its connections.
+// checks with the database that each client received every due note once and in order, over all
+// its connections.
 //
-// It knows the servers only as programs and by their API, and implements the rules of what is
-// due independently. Package faulttest runs the processes.
+// It knows the servers only as programs and by their API, and decides independently which notes
+// are due. Package faulttest runs the processes.
 package livetest
 
 import (
@@ -17,16 +17,18 @@ import (
 type Config struct {
 	Seed     uint64        // of the faults, the accounts and all choices
 	Duration time.Duration // of the faults; checks follow
-	// Faults continue until there were this many of both, if they are not 0.
+	// Reconnects and RedisRestarts are minimums; faults continue until both are reached.
 	Reconnects, RedisRestarts int
-	Deck                      [][]string // fault names by card; repeated, each card at least once; nil draws a deck from the seed
+	// Deck lists fault names by card. It is repeated, and each card is played at least once.
+	// nil draws a deck from the seed.
+	Deck [][]string
 
 	Authors int           // default 100
 	Clients int           // one per user; default 120
 	Follows int           // per user at the start; default 40, at most Authors
-	Writers int           // writers that publish through the API; default 10
+	Writers int           // concurrent writers through the API; default 10
 	Rate    float64       // notes per second of all writers; default 40
-	Life    time.Duration // mean life of a connection; default 500 ms; per client 50 % to 150 % of it
+	Life    time.Duration // mean life of a connection, ±50 % per client; default 500 ms
 	// Leeway is how long an unfollow may take to have an effect; default 2 s.
 	Leeway time.Duration
 	// RecoverWithin is how soon every client must receive a note that is published when Redis

@@ -18,8 +18,8 @@ import (
 var mutantFiles embed.FS
 
 const (
-	huntRuns = 3                // of retries
-	huntFor  = 20 * time.Second // of each run
+	huntRuns = 3                // per mutant, at most
+	huntFor  = 20 * time.Second // length of a run
 )
 
 // mutants returns servers with one deliberate mistake, which the checks must find; Breaks
@@ -34,8 +34,9 @@ func Short(seed uint64) Config {
 	}
 }
 
-// RunMutants builds the named mutants, or all, and runs each until its mistake is found, in three
-// short runs at most. It returns the names of the mutants that were not caught.
+// RunMutants builds the named mutants, or all, and runs each until its mistake is found, three
+// times at most. Seed 0 draws a seed for each run. It returns the names of the mutants that were
+// not caught.
 func RunMutants(ctx context.Context, seed uint64, names []string, out io.Writer) (survivors []string, err error) {
 	all, err := mutants()
 	if err != nil {
@@ -62,7 +63,7 @@ func RunMutants(ctx context.Context, seed uint64, names []string, out io.Writer)
 	return survivors, nil
 }
 
-// outcome is the result of a mutant.
+// outcome is the result of all runs of a mutant.
 type outcome struct {
 	ok   bool
 	by   []string // found faults

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// redisProxy forwards connections to a Redis. It can drop or delay the messages of
-// subscribers, or end their connections; everything else passes. It is safe for concurrent
-// use.
+// redisProxy forwards connections to a Redis. It can drop or delay messages to subscribers, or
+// end their connections; everything else passes. It is safe for concurrent use.
 type redisProxy struct {
 	listener     net.Listener
 	upstream     string
@@ -119,7 +118,7 @@ func (s *redisProxy) unregister(conn net.Conn) {
 
 const dialTimeout = time.Second
 
-// forward forwards one connection. If one side ends, it ends the other.
+// forward forwards one connection until either side ends.
 func (s *redisProxy) forward(server net.Conn) {
 	if !s.register(server) {
 		return

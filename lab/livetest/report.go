@@ -18,24 +18,24 @@ type Report struct {
 	Events                       int            // entries of the log
 	HintsDelivered, HintsLost    int            // messages from Redis to servers
 	Happened                     map[string]int // other counters by name
-	Faults                       map[string]int
+	Faults                       map[string]int // played faults by name
 
-	// Flaws describes the first Flawed errors that no server may make, apart from the
-	// messages of the feed.
+	// Flaws describes errors that no server may make, apart from wrong feed messages. Flawed is
+	// their number; not all of them are described.
 	Flaws  []string
 	Flawed int
 
 	Recoveries []Recovery // one per restart of Redis
 	Slow       int        // recoveries that took too long
 
-	// SinceSent and SinceAnswered are sorted delivery times of notes in quiet periods. They
-	// count from the publish request, and from its answer, 0 if the delivery came first. The
-	// commit is between request and answer.
+	// SinceSent and SinceAnswered are the sorted delivery times of notes in quiet periods,
+	// since the publish request and since its answer; 0 if the delivery came first. The commit
+	// is between request and answer.
 	SinceSent, SinceAnswered []time.Duration
 }
 
-// Recovery describes the first note that is published for all clients after Redis is back:
-// when it was sent and answered, and when half and all of the clients received it.
+// Recovery describes the first note for all clients after a restart of Redis. Its times are when
+// the note was sent and answered, and when half and all of the clients received it.
 type Recovery struct{ Sent, Answered, Half, All time.Duration }
 
 // Broken reports whether a guarantee was broken.
@@ -122,7 +122,7 @@ func (r *Report) write(out io.Writer) error {
 	row("too slow", r.Slow)
 	fmt.Fprintln(w, "\nfault\t\tfound")
 	for _, f := range faults {
-		fmt.Fprintf(w, "  %s\t%s\t%d\n", f.Fault, f.Says, r.Counts[f.Fault])
+		fmt.Fprintf(w, "  %s\t%s\t%d\n", f.Fault, f.Meaning, r.Counts[f.Fault])
 	}
 	fmt.Fprintf(w, "  flaws\terrors that no server may make\t%d\n", r.Flawed)
 	if err := w.Flush(); err != nil {

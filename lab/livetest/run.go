@@ -31,8 +31,8 @@ const (
 	pollEvery       = 5 * time.Millisecond
 )
 
-// Run does one run, and prints its progress and its report. An error means that the run could
-// not be done; broken guarantees are in the report.
+// Run does one run, and prints its progress and its report. The report has the broken
+// guarantees. An error means that the run could not be completed.
 func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	cfg = cfg.withDefaults()
 	if cfg.Keep != "" {
@@ -187,7 +187,7 @@ func (r *run) runLoad(ctx context.Context) (err error) {
 	go func() { worked <- r.load.run(working, complete, choices) }()
 	err = r.injectFaults(ctx)
 	if err == nil {
-		// Until then the last unfollow must have an effect.
+		// The load continues for a moment without faults.
 		err = clock.Sleep(ctx, r.Leeway/4)
 	}
 	stopWork()
@@ -210,7 +210,7 @@ func (r *run) connectClients(ctx context.Context, stay <-chan struct{}, all *syn
 		if i%steadyOf != 0 {
 			f.life = r.Life/2 + time.Duration(r.choices.Int64N(int64(r.Life)))
 		}
-		if i%3 == 0 { // like a page that reads the feed first
+		if i%3 == 0 { // start at a cursor, like a page that has read the feed
 			got, err := r.api.callUntilDone(ctx, r.choices, user.Person, liveCursor, nil)
 			if err != nil || got.Data.Me == nil || got.Data.Me.Feed == nil {
 				return fmt.Errorf("read feed of user %d: %w", user.id, err)
@@ -346,7 +346,7 @@ func (r *run) measureRecovery(ctx context.Context, since time.Duration) (Recover
 	return w, nil
 }
 
-// publishLast publishes a last note, and waits a moment because nothing may follow it.
+// publishLast publishes a last note and waits for wrong messages after it.
 func (r *run) publishLast(ctx context.Context) error {
 	if _, err := r.measureRecovery(ctx, r.now()); err != nil {
 		return err
@@ -354,7 +354,7 @@ func (r *run) publishLast(ctx context.Context) error {
 	return clock.Sleep(ctx, drainTime)
 }
 
-// progress prints the progress of the run from time to time.
+// progress prints the progress of the run every ten seconds.
 func (r *run) progress(ctx context.Context) {
 	for clock.Sleep(ctx, progressEvery) == nil {
 		r.mu.Lock()
@@ -417,16 +417,15 @@ func (r *run) troubles() [][2]time.Duration { return r.times("", deckPause/2) }
 // pauseServer is the name of the fault that suspends a server.
 const pauseServer = "pause-server"
 
-// times returns the times of faults with a name, or of all faults for "", each extended by a
-// duration.
+// times returns the times of the faults with a name, or of all for "", each extended by after.
 func (r *run) times(of string, after time.Duration) (all [][2]time.Duration) {
-	under := map[string]time.Duration{}
+	begun := map[string]time.Duration{}
 	for _, h := range r.events {
 		if name, ok := strings.CutSuffix(h.what, begins); ok {
-			under[name] = h.at
+			begun[name] = h.at
 		}
 		if name, ok := strings.CutSuffix(h.what, isOver); ok && (of == "" || name == of) {
-			all = append(all, [2]time.Duration{under[name], h.at + after})
+			all = append(all, [2]time.Duration{begun[name], h.at + after})
 		}
 	}
 	return all

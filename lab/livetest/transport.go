@@ -119,7 +119,7 @@ func stream(ctx context.Context, url, token, after string, header bool, begun fu
 	if header && after != "" {
 		req.Header.Set("Last-Event-ID", after)
 	}
-	alone := &http.Transport{DisableKeepAlives: true} // closes its connection at the end
+	alone := &http.Transport{DisableKeepAlives: true} // its connection ends with the stream
 	defer alone.CloseIdleConnections()
 	res, err := (&http.Client{Transport: alone}).Do(req)
 	if err != nil {

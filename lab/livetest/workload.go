@@ -21,7 +21,7 @@ const (
 	slowEvery    = 400 * time.Millisecond // mean pause of each
 	slowFor      = 400 * time.Millisecond // maximum time between a slow note's id and its number
 	numberFor    = 30 * time.Millisecond  // maximum time between a slow note's number and its commit
-	actors       = 4                      // goroutines that follow and unfollow for users
+	actors       = 4                      // goroutines that follow and unfollow
 	actEvery     = 150 * time.Millisecond // mean pause of each
 	deletedEvery = 10                     // one note in this many is deleted
 	deletedAfter = 1500 * time.Millisecond
@@ -78,7 +78,7 @@ type workload struct {
 // published holds the request and answer times of a note; its commit is between them.
 type published struct{ sent, answered time.Duration }
 
-// head is the head of the feed, read at a time or later.
+// head is the head of the feed, read at or shortly after a time.
 type head struct {
 	at  time.Duration
 	seq int64
@@ -160,7 +160,7 @@ func (w *workload) write(ctx, complete context.Context, r *rand.Rand) error {
 		if r.IntN(deletedEvery) == 0 {
 			mine := choicesOf(r.Uint64(), 0)
 			deleting.Go(func() {
-				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // immediately at the end
+				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // shorter if ctx ends
 				w.remove(complete, mine, author, note)
 			})
 		}
@@ -195,16 +195,16 @@ func (w *workload) remove(ctx context.Context, r *rand.Rand, author member, note
 	w.mu.Lock()
 	w.deletes[note] = w.now()
 	w.mu.Unlock()
-	// A repeated request may find no note.
+	// A retry after a lost answer is refused.
 	_, err := w.api.callUntilDone(ctx, r, author.Person, deleteNote, map[string]any{"i": scalar.ID{Type: "Note", N: note}.String()})
 	if err != nil && !errors.Is(err, errRefused) {
 		w.counters.add("notes with unconfirmed deletion")
 	}
 }
 
-// writeSlowly publishes in slow transactions: they pause between the note's id and its
-// number, and before the commit. So ids and commits have different orders. Some transactions
-// roll back. The servers get no hint about these notes.
+// writeSlowly publishes in slow transactions: they pause after assigning the note's id, and
+// before the commit. So the order of ids differs from that of commits. Some transactions roll
+// back. The servers get no hint about these notes.
 func (w *workload) writeSlowly(ctx, complete context.Context, r *rand.Rand) error {
 	for clock.Sleep(ctx, pause(r, slowEvery)) == nil {
 		if err := w.slowly(complete, r, pick(r, w.authors)); err != nil {
@@ -248,7 +248,7 @@ func (w *workload) slowly(ctx context.Context, r *rand.Rand, author member) erro
 	return tx.Commit()
 }
 
-// followAndUnfollow changes the follows of its users. No other goroutine changes them.
+// followAndUnfollow changes the follows of every fourth user. No other goroutine does.
 func (w *workload) followAndUnfollow(ctx, complete context.Context, r *rand.Rand, number int) error {
 	var mine []member
 	for i := number; i < len(w.users); i += actors {
@@ -277,10 +277,10 @@ func (w *workload) followed(user, author member) bool {
 	return len(all) > 0 && !all[len(all)-1].Ended
 }
 
-// follow makes a user follow an author; it retries until the request is answered.
+// follow makes a user follow an author. It retries until the request is answered.
 func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member) error {
 	if _, err := w.api.callUntilDone(ctx, r, user.Person, follow, map[string]any{"i": author.ID}); err != nil {
-		return fmt.Errorf("follow as user %d user %d: %w", user.id, author.id, err)
+		return fmt.Errorf("follow user %d as user %d: %w", author.id, user.id, err)
 	}
 	var f Follow
 	err := w.db.QueryRowContext(ctx, `SELECT since_seq FROM follows WHERE follower_id = $1 AND followee_id = $2`, user.id, author.id).Scan(&f.Since)
@@ -295,11 +295,11 @@ func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member
 	return nil
 }
 
-// unfollow ends a follow; it retries until the request is answered.
+// unfollow ends a follow. It retries until the request is answered.
 func (w *workload) unfollow(ctx context.Context, r *rand.Rand, user, author member) error {
 	requested := w.now()
 	if _, err := w.api.callUntilDone(ctx, r, user.Person, unfollow, map[string]any{"i": author.ID}); err != nil {
-		return fmt.Errorf("unfollow as user %d user %d: %w", user.id, author.id, err)
+		return fmt.Errorf("unfollow user %d as user %d: %w", author.id, user.id, err)
 	}
 	w.counters.add("unfollows")
 	w.mu.Lock()

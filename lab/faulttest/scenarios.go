@@ -12,7 +12,7 @@ import (
 
 // Scenario is a run on replicated stores in which one server dies.
 type Scenario struct {
-	Key     string // argument of the command: one word
+	Key     string // argument of lab cluster
 	Name    string // the topology, for the report
 	Redis   Topology
 	Standby Standby
@@ -44,8 +44,8 @@ func Scenarios(seed uint64) []Scenario {
 	}
 }
 
-// RunScenarios runs scenarios one after the other and prints a table of them at the end. broken
-// reports whether a guarantee was broken. An error means that a run could not be done.
+// RunScenarios runs scenarios one after the other and prints a final table. broken reports
+// whether a guarantee was broken. An error means that a run could not be completed.
 func RunScenarios(ctx context.Context, cfg Config, all []Scenario) (broken bool, err error) {
 	if cfg.Binary == "" {
 		dir, err := os.MkdirTemp("", "tandian-faulttest-")
@@ -85,11 +85,11 @@ func RunScenarios(ctx context.Context, cfg Config, all []Scenario) (broken bool,
 // Orders counts the outcomes of the customers' order requests.
 type Orders struct {
 	Requested, Accepted, Refused, Unknown int
-	// Stopped is the longest time without a new order that was reported QUEUED or UNPAID.
+	// Stopped is the longest time between two accepted requests.
 	Stopped time.Duration
 }
 
-// countOrders counts order requests. A request answered with QUEUED or UNPAID was accepted.
+// countOrders counts order requests. Requests answered with QUEUED or UNPAID are accepted.
 func countOrders(events []Event) (o Orders) {
 	var got []time.Duration
 	for _, e := range events {
