@@ -37,24 +37,24 @@ type Feeds interface {
 type FeedOptions struct {
 	Clients   int // concurrent readers
 	Followers int // of the author with fan-out
-	Fans      int // followers of the star
-	Threshold int // followers that make a star: more than Followers, Fans at most
-	Rounds    int // notes of each author, in turns
-	Pages     int // reads of each line of the table
-	// Open opens a server for which an author with that many followers is a star.
+	Fans      int // followers of the celebrity
+	Threshold int // followers of a celebrity: more than Followers, at most Fans
+	Rounds    int // notes by each author
+	Pages     int // reads per line of the table
+	// Open opens a server whose celebrities have at least threshold followers.
 	Open func(ctx context.Context, databaseURL, redisURL string, threshold int) (f Feeds, stop func() error, err error)
 }
 
 const (
-	feedReaders  = 64 // of each kind
-	feedAuthors  = 80 // follows of each
-	feedStars    = 5  // additional follows of the second kind
-	feedNotes    = 10 // of each of them
-	feedPage     = 10 // notes of a page
-	feedDeep     = 400
-	feedBelow    = 600 // is in no inbox any more
-	inboxSize    = 500
-	feedPatience = 2 * time.Minute
+	feedReaders     = 64 // of each kind
+	feedAuthors     = 80 // follows of each
+	feedCelebrities = 5  // additional follows of the second kind
+	feedNotes       = 10 // of each of them
+	feedPage        = 10 // notes of a page
+	feedDeep        = 400
+	feedBelow       = 600 // is in no inbox any more
+	inboxSize       = 500
+	feedPatience    = 2 * time.Minute
 
 	// publishRatio limits the cost of publishing to any number of followers, relative to an author
 	// without followers.
@@ -65,7 +65,7 @@ const (
 var feedFiles embed.FS
 
 // Feed measures the cost of publishing by number of followers, the delay until a note is in the
-// inboxes, and page reads. It uses a durable PostgreSQL and a Redis of its own.
+// inboxes, and page reads. It starts a durable PostgreSQL and a Redis.
 func Feed(ctx context.Context, o FeedOptions, out, progress io.Writer) (err error) {
 	database, err := subprocess.StartPostgres(ctx)
 	if err != nil {
@@ -108,26 +108,26 @@ type feedBench struct {
 	rdb   redis.UniversalClient
 	sql   struct{ crowd, follows, counts string }
 
-	nobodys, pushed, star int64 // authors with no, many and too many followers
-	neutral, alike        int64 // more authors without followers
-	crowd                 int64 // the first of their followers; the last one follows since the latest
-	plain, starry         int64 // the first reader of each kind
+	unfollowed, pushed, celebrity int64 // authors: no followers, fan-out, celebrity
+	neutral, alike                int64 // more authors without followers
+	crowd                         int64 // the first of their followers; the last one has the newest follow
+	plain, celebrityReaders       int64 // the first reader of each kind
 }
 
 // people inserts all users, their follows, and the inboxes of the crowd.
 func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
-	const others = 5 + feedAuthors + feedStars + 2*feedReaders
+	const others = 5 + feedAuthors + feedCelebrities + 2*feedReaders
 	fmt.Fprintf(progress, "feed: %d users and their follows\n", b.o.Fans+others)
 	first, _, err := b.span(ctx, b.sql.crowd, b.o.Fans+others)
 	if err != nil {
 		return fmt.Errorf("make users: %w", err)
 	}
-	b.nobodys, b.pushed, b.star, b.neutral, b.alike = first, first+1, first+2, first+3, first+4
+	b.unfollowed, b.pushed, b.celebrity, b.neutral, b.alike = first, first+1, first+2, first+3, first+4
 	authors := first + 5
-	stars := authors + feedAuthors
-	b.plain = stars + feedStars
-	b.starry = b.plain + feedReaders
-	b.crowd = b.starry + feedReaders
+	celebrities := authors + feedAuthors
+	b.plain = celebrities + feedCelebrities
+	b.celebrityReaders = b.plain + feedReaders
+	b.crowd = b.celebrityReaders + feedReaders
 	var follows int64 // the first of those of the crowd
 	for _, group := range []struct {
 		follower  int64
@@ -137,9 +137,9 @@ func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 		first     *int64
 	}{
 		{follower: b.crowd, followers: b.o.Followers, author: b.pushed, authors: 1, first: &follows},
-		{follower: b.crowd, followers: b.o.Fans, author: b.star, authors: 1},
+		{follower: b.crowd, followers: b.o.Fans, author: b.celebrity, authors: 1},
 		{follower: b.plain, followers: feedReaders, author: authors, authors: feedAuthors},
-		{follower: b.starry, followers: feedReaders, author: authors, authors: feedAuthors + feedStars},
+		{follower: b.celebrityReaders, followers: feedReaders, author: authors, authors: feedAuthors + feedCelebrities},
 	} {
 		from, to, err := b.span(ctx, b.sql.follows, group.follower, group.followers, group.author, group.authors)
 		if err == nil && to-from+1 != int64(group.followers*group.authors) {
@@ -154,25 +154,25 @@ func (b *feedBench) people(ctx context.Context, progress io.Writer) error {
 	}
 	for _, count := range [][]any{
 		{b.pushed, 1, b.o.Followers},
-		{b.star, 1, b.o.Fans},
+		{b.celebrity, 1, b.o.Fans},
 		{authors, feedAuthors, 2 * feedReaders},
-		{stars, feedStars, b.o.Threshold}, // only the number of these followers matters
+		{celebrities, feedCelebrities, b.o.Threshold}, // only the number of these followers matters
 	} {
 		if _, err := b.feeds.DB().ExecContext(ctx, b.sql.counts, count...); err != nil {
 			return fmt.Errorf("count followers: %w", err)
 		}
 	}
-	for _, settle := range []string{"VACUUM ANALYZE users, follows", "CHECKPOINT"} { // or it happens while something is measured
-		if _, err := b.feeds.DB().ExecContext(ctx, settle); err != nil {
+	for _, maintenance := range []string{"VACUUM ANALYZE users, follows", "CHECKPOINT"} { // otherwise autovacuum may run during a measurement
+		if _, err := b.feeds.DB().ExecContext(ctx, maintenance); err != nil {
 			return fmt.Errorf("maintain the tables: %w", err)
 		}
 	}
-	fmt.Fprintf(progress, "feed: %d inboxes and %d notes\n", b.o.Followers, feedNotes*(feedAuthors+feedStars))
+	fmt.Fprintf(progress, "feed: %d inboxes and %d notes\n", b.o.Followers, feedNotes*(feedAuthors+feedCelebrities))
 	if err := b.inboxes(ctx, follows); err != nil {
 		return err
 	}
 	for range feedNotes {
-		for author := authors; author < stars+feedStars; author++ {
+		for author := authors; author < celebrities+feedCelebrities; author++ {
 			if _, err := b.feeds.Publish(ctx, author); err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func (b *feedBench) each(ctx context.Context, commands func(pipe redis.Pipeliner
 	return nil
 }
 
-// drained waits until no push is pending.
+// drained waits until no fan-out job is pending.
 func (b *feedBench) drained(ctx context.Context) error {
 	return b.until(ctx, "all notes are pushed", func() (bool, error) {
 		var n int
@@ -238,11 +238,11 @@ func (b *feedBench) until(ctx context.Context, what string, is func() (bool, err
 	}
 }
 
-// publishing measures four authors in turns. Each turn starts when the work of the previous one is
-// done, and after a note of a fourth author, because seconds of fan-out change memory and CPU
-// state. A fifth author without followers shows the difference between two equal authors.
+// publishing measures four authors in turns: without followers, with fan-out, a celebrity, and a
+// second one without followers, which shows the noise. Before each turn all pushes are done, and
+// a fifth author publishes a note, because seconds of fan-out change memory and CPU state.
 func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
-	authors := []int64{b.nobodys, b.pushed, b.star, b.alike}
+	authors := []int64{b.unfollowed, b.pushed, b.celebrity, b.alike}
 	var took [4]harness.Samples
 	var first, last harness.Samples
 	var note int64 // the last one that was pushed
@@ -271,7 +271,7 @@ func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 					first, last = append(first, soon.Sub(published)), append(last, late.Sub(published))
 				}
 			}
-			if round > 0 { // the first one warms what it uses
+			if round > 0 { // the first one is a warm-up
 				took[i] = append(took[i], published.Sub(begin))
 			}
 			if err := b.drained(ctx); err != nil {
@@ -296,7 +296,7 @@ func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 		row("no follower", took[0]),
 		{What: "÷ no follower, of another one without", Measured: fmt.Sprintf("%.2f", ratio(took[3]))},
 		row(fmt.Sprintf("%d followers, all with inboxes", b.o.Followers), took[1]), goal(took[1]),
-		row(fmt.Sprintf("%d followers, a star", b.o.Fans), took[2]), goal(took[2]),
+		row(fmt.Sprintf("%d followers, a celebrity", b.o.Fans), took[2]), goal(took[2]),
 		{What: "from publishing to the first inbox", Measured: fmt.Sprintf("p50 %.1f ms", harness.Millis(first.Percentile(50)))},
 		{What: fmt.Sprintf("from publishing to the last of %d", b.o.Followers), Measured: fmt.Sprintf("p50 %.0f ms, longest %.0f ms", harness.Millis(whole), harness.Millis(last.Percentile(100)))},
 		{What: "fan-out, inboxes", Measured: perSecond(float64(b.o.Followers) / whole.Seconds())},
@@ -348,7 +348,7 @@ func (b *feedBench) pages(ctx context.Context) ([]harness.Row, error) {
 		first int64
 	}{
 		{fmt.Sprintf("%d authors", feedAuthors), b.plain},
-		{fmt.Sprintf("%d authors and %d stars", feedAuthors, feedStars), b.starry},
+		{fmt.Sprintf("%d authors and %d celebrities", feedAuthors, feedCelebrities), b.celebrityReaders},
 	} {
 		for _, place := range []struct {
 			name   string
@@ -363,7 +363,7 @@ func (b *feedBench) pages(ctx context.Context) ([]harness.Row, error) {
 				return nil, err
 			}
 			rows = append(rows, harness.Row{
-				What:     fmt.Sprintf("%s, who follows %s", place.name, kind.name),
+				What:     fmt.Sprintf("%s, reader follows %s", place.name, kind.name),
 				Measured: fmt.Sprintf("%s, p50 %.1f ms", perSecond(rate), harness.Millis(took.Percentile(50))),
 			})
 		}
@@ -385,9 +385,9 @@ func (b *feedBench) place(ctx context.Context, reader int64, behind int) (after 
 	return after, nil
 }
 
-// storm has clients read a page of readers of one kind, in turns.
+// storm reads a page of the feed of each reader of a kind, from parallel clients.
 func (b *feedBench) storm(ctx context.Context, first int64, after string) (rate float64, took harness.Samples, err error) {
-	for reader := first; reader < first+feedReaders; reader++ { // the inboxes are there
+	for reader := first; reader < first+feedReaders; reader++ { // creates the inboxes
 		if _, _, err := b.feeds.Page(ctx, reader, feedPage, ""); err != nil {
 			return 0, nil, err
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
-// LivePeople inserts users without any requests so far, and their follows: none, the author, or
-// other users that follow no one.
+// LivePeople inserts users that the server has not seen, and their follows: none, the author, or
+// other new users.
 func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.People) (ids []int64, err error) {
 	var crowd, follows, counts string
 	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})
@@ -23,7 +23,7 @@ func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.Peopl
 	}
 	var first, last int64
 	if err := db.QueryRowContext(ctx, crowd, p.Number+others).Scan(&first, &last); err != nil {
-		return nil, fmt.Errorf("make %d users: %w", p.Number+others, err)
+		return nil, fmt.Errorf("create %d users: %w", p.Number+others, err)
 	}
 	followees := first + int64(p.Number)
 	if p.Follows == 1 {

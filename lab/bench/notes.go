@@ -28,15 +28,15 @@ const NotesUsers = 64
 
 // NotesOptions configures [Notes].
 type NotesOptions struct {
-	Clients, Rows int // callers at once; writes of each row of the table
+	Clients, Rows int // parallel clients; writes per line of the table
 	Open          func(ctx context.Context, databaseURL, redisURL string) (w Writers, stop func() error, err error)
 }
 
-// publishGoal is the goal for numbered notes per second, one commit after the other.
+// publishGoal is the goal for published notes per second.
 const publishGoal = 2000
 
-// Notes measures the rate of publishing notes, each with the next number of the feed, and of likes.
-// It uses a durable PostgreSQL and a Redis of its own.
+// Notes measures the rates of publishing notes, which get dense numbers, and of likes. It starts a
+// durable PostgreSQL and a Redis.
 func Notes(ctx context.Context, o NotesOptions, out, progress io.Writer) (err error) {
 	database, err := subprocess.StartPostgres(ctx)
 	if err != nil {
@@ -62,11 +62,11 @@ func Notes(ctx context.Context, o NotesOptions, out, progress io.Writer) (err er
 }
 
 type notesBench struct {
-	o     NotesOptions
-	w     Writers
-	inOne float64 // bare inserts a second
-	notes []int64
-	calls atomic.Int64
+	o        NotesOptions
+	w        Writers
+	bareRate float64 // bare inserts a second
+	notes    []int64
+	calls    atomic.Int64
 }
 
 // rate returns calls per second of parallel clients.
@@ -92,7 +92,7 @@ func (b *notesBench) bare(ctx context.Context) ([]harness.Row, error) {
 		return nil, err
 	}
 	alone, err := b.rate(ctx, 1, one)
-	b.inOne = rate
+	b.bareRate = rate
 	return []harness.Row{
 		{What: fmt.Sprintf("bare INSERT, a commit each, %d clients", b.o.Clients), Measured: perSecond(rate)},
 		{What: "bare INSERT, a commit each, 1 client", Measured: perSecond(alone)},
@@ -115,7 +115,7 @@ func (b *notesBench) publish(ctx context.Context) ([]harness.Row, error) {
 	dense, err := b.dense(ctx)
 	return []harness.Row{
 		{What: fmt.Sprintf("publishing, %d clients", b.o.Clients), Measured: perSecond(rate), Goal: fmt.Sprintf("about %d", publishGoal), Met: rate >= 0.9*publishGoal},
-		{What: "÷ bare INSERT", Measured: fmt.Sprintf("%.2f", rate/b.inOne)},
+		{What: "÷ bare INSERT", Measured: fmt.Sprintf("%.2f", rate/b.bareRate)},
 		{What: "publishing, 1 client", Measured: perSecond(alone)},
 		{What: "numbers of the feed", Measured: dense, Goal: "no hole", Met: dense == "no hole"},
 	}, err

@@ -19,11 +19,11 @@ import (
 const (
 	fillBatch   = 500                    // members of one command
 	fillPipe    = 10                     // commands of one pipeline
-	fillLife    = time.Hour              // of a key, should this program be killed
+	fillLife    = time.Hour              // TTL, in case this program is killed
 	probeBefore = 300 * time.Millisecond // of quiet, in each measurement
 	probeAfter  = 300 * time.Millisecond
 	expiryPoll  = 5 * time.Millisecond
-	rounds      = 3 // of each measurement; the one with the shortest wait counts, since other work can only lengthen it
+	rounds      = 3 // of each measurement; the shortest wait counts, because other load only lengthens it
 )
 
 // Progress shows the progress of a known amount of work.
@@ -34,17 +34,17 @@ type Progress interface {
 
 // RedisDeletePlan configures RedisDelete. All fields are required.
 type RedisDeletePlan struct {
-	Work     redis.UniversalClient // fills and deletes; patient enough for a DEL of all members
-	Probe    redis.UniversalClient // sends GETs meanwhile, on connections of its own
-	Prefix   string                // begins the keys
+	Work     redis.UniversalClient // fills and deletes; its time-out must allow a DEL of all members
+	Probe    redis.UniversalClient // sends GETs meanwhile, on its own connections
+	Prefix   string                // of the keys
 	Members  int                   // of each key
 	Progress func(what string, total int) Progress
 }
 
-// RedisDelete makes a hash and a sorted set of the planned size, deletes each in every available
-// way, and writes a table to out. The table shows the duration of the deletion and the longest wait
-// of another client, which sends one GET after the other. The figures are those of the best of
-// three rounds. The first row shows the wait without a deletion. The keys have random names;
+// RedisDelete creates a hash and a sorted set of the planned size, deletes each in every available
+// way, and writes a table to out: the duration of the deletion, and the longest wait of another
+// client that sends one GET after the other. The figures are those of the round with
+// the shortest wait, of three. The first row shows the wait without a deletion. The keys have random names;
 // RedisDelete removes them at the end, also when ctx ends.
 func RedisDelete(ctx context.Context, p RedisDeletePlan, out io.Writer) (err error) {
 	b := &deleteBench{RedisDeletePlan: p, key: p.Prefix + ":bench:{" + rand.Text() + "}"}
@@ -54,15 +54,15 @@ func RedisDelete(ctx context.Context, p RedisDeletePlan, out io.Writer) (err err
 		err = errors.Join(err, redisdb.DeleteLarge(ctx, p.Work, b.key), p.Work.Unlink(ctx, b.probed()).Err())
 	}()
 	if err := p.Work.Set(ctx, b.probed(), "1", fillLife).Err(); err != nil {
-		return fmt.Errorf("prepare the probe: %w", err)
+		return fmt.Errorf("prepare probe: %w", err)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(table, "%d members\ttook ms\tlongest wait ms\tp99 ms\tasked\t\n", p.Members)
+	_, _ = fmt.Fprintf(table, "%d members\ttook ms\tlongest wait ms\tp99 ms\tGETs\t\n", p.Members)
 	quiet, err := b.best(ctx, "", func(ctx context.Context) error { return pause(ctx, time.Second) })
 	if err != nil {
 		return err
 	}
-	quiet.print(table, "nothing is deleted")
+	quiet.print(table, "no deletion")
 	for _, kind := range []string{"hash", "zset"} {
 		for _, way := range b.ways() {
 			got, err := b.best(ctx, kind, way.remove)
@@ -114,7 +114,7 @@ func (b *deleteBench) ways() []way {
 				return !strings.Contains(info, "lazyfree_pending_objects:") || strings.Contains(info, "lazyfree_pending_objects:0"), err
 			})
 		}},
-		{"Sweep", func(ctx context.Context) error { return redisdb.DeleteLarge(ctx, b.Work, b.key) }},
+		{"DeleteLarge", func(ctx context.Context) error { return redisdb.DeleteLarge(ctx, b.Work, b.key) }},
 	}
 }
 
@@ -164,11 +164,11 @@ func add(ctx context.Context, p redis.Pipeliner, kind, key string, from, n int) 
 type stall struct {
 	took         time.Duration // of the work
 	longest, p99 time.Duration // that the probe waited for one answer
-	asked        int
+	requests     int
 }
 
 func (s stall) print(out io.Writer, what string) {
-	_, _ = fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%d\t\n", what, millis(s.took), millis(s.longest), millis(s.p99), s.asked)
+	_, _ = fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%d\t\n", what, millis(s.took), millis(s.longest), millis(s.p99), s.requests)
 }
 
 // best measures some work several times, each time on a new key of the given type, or on none if it
@@ -222,7 +222,7 @@ func (b *deleteBench) measure(ctx context.Context, work func(context.Context) er
 		return stall{}, errors.New("probe got no answer")
 	}
 	slices.Sort(r.waits)
-	s.longest, s.p99, s.asked = r.waits[len(r.waits)-1], r.waits[len(r.waits)*99/100], len(r.waits)
+	s.longest, s.p99, s.requests = r.waits[len(r.waits)-1], r.waits[len(r.waits)*99/100], len(r.waits)
 	return s, nil
 }
 
@@ -238,7 +238,7 @@ func (b *deleteBench) probe(ctx, probing context.Context) (waits []time.Duration
 	return waits, nil
 }
 
-// until polls every few milliseconds until the answer is yes.
+// until polls until yes returns true.
 func until(ctx context.Context, yes func() (bool, error)) error {
 	for {
 		ok, err := yes()

@@ -1,5 +1,5 @@
-// Package bench measures a running server. Its programs print the figures of one run on one
-// machine. The server does not use this package.
+// Package bench measures publishing, feeds, visits and shop queries of a whole server, and the
+// deletion of large keys in Redis.
 package bench
 
 import (
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	warmUp  = 10 // requests of each kind that are not counted
-	counted = 60 // requests of each kind that are
+	warmUp  = 10 // uncounted requests of each kind
+	counted = 60 // counted requests of each kind
 )
 
 // Shops queries the server at base for shops around the shop with the best score, one request after
-// the other, in all ways that clients use. It writes a table to out: median and 95th percentile of
-// each query, and the median as a multiple of the bare /healthz of the same run.
+// the other, in all ways that clients use. It writes a table to out: the median and the 95th percentile
+// of each query, and the median relative to GET /healthz in the same run.
 func Shops(ctx context.Context, base string, out io.Writer) error {
 	b := &shopBench{base: base}
 	place, err := b.place(ctx)
@@ -42,7 +42,7 @@ func Shops(ctx context.Context, base string, out io.Writer) error {
 	for _, q := range queries(place) {
 		body, err := json.Marshal(map[string]string{"query": q.text})
 		if err != nil {
-			return fmt.Errorf("encode the query %q: %w", q.name, err)
+			return fmt.Errorf("encode query %q: %w", q.name, err)
 		}
 		got, err := b.time(ctx, http.MethodPost, "/graphql", body)
 		if err != nil {
@@ -103,7 +103,7 @@ func (b *shopBench) place(ctx context.Context) (string, error) {
 		}
 	}
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return "", fmt.Errorf("find a shop: %w", err)
+		return "", fmt.Errorf("find shop: %w", err)
 	}
 	if len(found.Data.Shops.Edges) == 0 {
 		return "", errors.New("no shops in the database: run `tandian seed` first")
@@ -137,24 +137,23 @@ func (b *shopBench) time(ctx context.Context, method, path string, body []byte) 
 	return t, nil
 }
 
-// ask sends one request and returns the response. A response with errors is an error, since a fast
-// error is not fast.
+// ask sends one request and returns the response. A response with GraphQL errors is an error.
 func (b *shopBench) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, b.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("send the request: %w", err)
+		return nil, fmt.Errorf("send request: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	if res.StatusCode != http.StatusOK || strings.HasPrefix(string(answer), `{"errors"`) {
 		return nil, fmt.Errorf("server returned status %d: %.200s", res.StatusCode, answer)

@@ -34,17 +34,17 @@ type VisitsOptions struct {
 }
 
 const (
-	visitsOff    = 2.0       // % that a count may be off
-	visitsBytes  = 16 << 10  // of a day
-	visitsCost   = 1000      // nanoseconds of an operation of a known visitor
+	visitsOff    = 2.0       // maximum error of a count, in %
+	visitsBytes  = 16 << 10  // per day
+	visitsCost   = 1000      // nanoseconds per operation of a recent visitor
 	visitsEach   = 1000      // visitors of a PFADD
-	visitsRounds = 9         // of what is compared
+	visitsRounds = 9         // per candidate
 	visitsTrips  = 2000      // round trips in a round
 	visitsCalls  = 1_000_000 // calls that stay in the process
 )
 
-// Visits measures the accuracy and size of visitor counters, on a Redis of its own and in
-// kit/hyperloglog. It also measures what recording a visit adds to a read.
+// Visits measures the accuracy and size of visitor counters, in a private Redis and in
+// kit/hyperloglog. It also measures the cost that recording a visit adds to a read.
 func Visits(ctx context.Context, o VisitsOptions, out, progress io.Writer) (err error) {
 	server, err := subprocess.StartRedis(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func Visits(ctx context.Context, o VisitsOptions, out, progress io.Writer) (err 
 	b := &visitsBench{o: o, rdb: rdb, url: server.URL}
 	return harness.Table(ctx, "visits", []harness.Measurement{
 		{Name: "accuracy", Measure: b.accuracy},
-		{Name: "what a read pays", Measure: b.cost},
+		{Name: "cost per read", Measure: b.cost},
 	}, out, progress)
 }
 
@@ -112,11 +112,11 @@ func (b *visitsBench) counted(ctx context.Context, key string, n int, sketch *hy
 		return nil, err
 	}
 	off := 100 * (float64(got)/float64(n) - 1)
-	who := strconv.Itoa(n) + " visitors"
+	label := strconv.Itoa(n) + " visitors"
 	return []harness.Row{
-		{What: who + " by PFCOUNT", Measured: fmt.Sprintf("%d, %+.2f %%", got, off), Goal: "within 2 %", Met: math.Abs(off) <= visitsOff},
-		{What: who + " in the row", Measured: fmt.Sprint(sketch.Count()), Goal: "the same", Met: sketch.Count() == got && *theirs == *sketch},
-		{What: who + ", key", Measured: fmt.Sprintf("%d bytes, %d in memory", len(text), memory), Goal: "16 KB at most", Met: memory <= visitsBytes},
+		{What: label + " by PFCOUNT", Measured: fmt.Sprintf("%d, %+.2f %%", got, off), Goal: "within 2 %", Met: math.Abs(off) <= visitsOff},
+		{What: label + " in the row", Measured: fmt.Sprint(sketch.Count()), Goal: "the same", Met: sketch.Count() == got && *theirs == *sketch},
+		{What: label + ", key", Measured: fmt.Sprintf("%d bytes, %d in memory", len(text), memory), Goal: "16 KB at most", Met: memory <= visitsBytes},
 	}, nil
 }
 
@@ -131,26 +131,26 @@ func (b *visitsBench) cost(ctx context.Context) (rows []harness.Row, err error) 
 			err = ended
 		}
 	}()
-	v.Operation("1") // from now on it was here
+	v.Operation("1") // later operations are of a recent visitor
 	user, err := v.Intercept(ctx, "1")
 	if err != nil {
 		return nil, err
 	}
-	stranger, err := v.Intercept(ctx, "")
+	anonymous, err := v.Intercept(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	user()
-	stranger()
+	anonymous()
 	each := map[string]float64{}
-	names := []string{"PFADD", "room", "user", "stranger"}
+	names := []string{"PFADD", "record", "user", "anonymous"}
 	took := map[string][]float64{}
 	for range visitsRounds {
 		for name, round := range map[string]func() (time.Duration, int, error){
-			"PFADD":    func() (time.Duration, int, error) { return b.trips(ctx) },
-			"room":     func() (time.Duration, int, error) { return calls(func() { v.Operation("1") }) },
-			"user":     func() (time.Duration, int, error) { return calls(user) },
-			"stranger": func() (time.Duration, int, error) { return calls(stranger) },
+			"PFADD":     func() (time.Duration, int, error) { return b.trips(ctx) },
+			"record":    func() (time.Duration, int, error) { return calls(func() { v.Operation("1") }) },
+			"user":      func() (time.Duration, int, error) { return calls(user) },
+			"anonymous": func() (time.Duration, int, error) { return calls(anonymous) },
 		} {
 			all, n, err := round()
 			if err != nil {
@@ -171,9 +171,9 @@ func (b *visitsBench) cost(ctx context.Context) (rows []harness.Row, err error) 
 	}
 	return []harness.Row{
 		{What: "a PFADD and its round trip", Measured: fmt.Sprintf("%.0f ns", each["PFADD"])},
-		row("recording an operation of a recent visitor", "room"),
-		row("the same with finding out who it is, of a user", "user"),
-		row("the same of an anonymous client", "stranger"),
+		row("recording an operation of a recent visitor", "record"),
+		row("the same with identification, of a user", "user"),
+		row("the same of an anonymous client", "anonymous"),
 	}, nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-const busMaxAge = time.Second // what a Hub has by default
+const busMaxAge = time.Second // the default of the cache
 
 // bus measures for how long the local copy of another process is stale after a commit: with a
 // healthy, a cut and a half-open bus.
@@ -34,8 +34,8 @@ func (b *cacheBench) bus(ctx context.Context) (rows []harness.Row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	b.hubs++
-	x := &busPair{prefix: fmt.Sprintf("%s-%d", b.prefix, b.hubs)}
+	b.clients++
+	x := &busPair{prefix: fmt.Sprintf("%s-%d", b.prefix, b.clients)}
 	here, stop, err := x.process(ctx, b.private.URL, b.private.URL)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ type busPair struct {
 
 type versions = cache.Cache[int, int64]
 
-// process is a hub with its bus, over a client of its own.
+// process opens a cache with a bus and its own Redis clients, like another process.
 func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions, stop func(), err error) {
 	rdb, err := subprocess.OpenRedis(url)
 	if err != nil {
@@ -111,7 +111,7 @@ func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = bus.Run(ctx) // one that cannot run leaves the goals unmet
+		_ = bus.Run(ctx) // without it the goals are not met
 	}()
 	return c, func() {
 		cancel()
@@ -128,7 +128,7 @@ func (x *busPair) update(ctx context.Context, link *cachetest.Link, f cachetest.
 	link.Set(cachetest.Healthy)
 	alone := 10 * time.Millisecond
 	if f != cachetest.Healthy {
-		alone += busMaxAge // it could not be without its bus
+		alone += busMaxAge // longer than without a bus
 	}
 	if err := x.settled(ctx, there, alone); err != nil {
 		return 0, err

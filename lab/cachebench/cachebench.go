@@ -36,8 +36,8 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Rows measures the cache and writes a table to out: its cost relative to the bare commands, in
 // alternating rounds, and its guarantees when processes are killed and Redis is stopped or emptied.
-// Measurements that harm a Redis start a redis-server of their own; if they cannot, their rows show
-// it. Every figure is next to its design goal.
+// Measurements that stop or empty a Redis need a private redis-server; without one, their rows contain
+// the reason. Every figure is next to its goal.
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.Reads, o.Expiries, o.Seed = cmp.Or(o.Reads, 1_000_000), cmp.Or(o.Expiries, 100), cmp.Or(o.Seed, 1)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
@@ -55,7 +55,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = b.rdb.Close() }()
-	var without error // of those that harm a Redis
+	var without error // for measurements that stop or empty a Redis
 	if private == nil {
 		without = subprocess.ErrNoServer
 	}
@@ -76,19 +76,19 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 type cacheBench struct {
 	Options
 	rdb     redis.UniversalClient
-	private *subprocess.Redis // nil: there is none
-	prefix  string            // of all keys, which have a life
-	hubs    int
+	private *subprocess.Redis // nil if there is none
+	prefix  string            // of all keys, which expire
+	clients int
 }
 
-// hub returns a new client with keys of its own, like another process.
-func (b *cacheBench) hub(rdb redis.UniversalClient, o cache.Options) (*cache.Client, error) {
-	b.hubs++
-	o.Prefix = fmt.Sprintf("%s-%d", b.prefix, b.hubs)
+// newClient returns a client with its own keys, like another process.
+func (b *cacheBench) newClient(rdb redis.UniversalClient, o cache.Options) (*cache.Client, error) {
+	b.clients++
+	o.Prefix = fmt.Sprintf("%s-%d", b.prefix, b.clients)
 	return cache.NewClient(rdb, o)
 }
 
-// running runs a hub. The returned function stops it and waits for its background work.
+// running runs a client. stop ends it and waits for its background work.
 func running(ctx context.Context, h *cache.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	rounds   = 31 // of each contender
-	together = 32 // goroutines that measure a store
-	few      = 8  // that read a hundred keys at a time
-	text     = 490
+	rounds       = 31 // of each contender
+	goroutines   = 32 // goroutines that measure a store
+	batchReaders = 8  // that read a hundred keys at a time
+	text         = 490
 )
 
 // blob is a value of about 500 bytes as JSON.
@@ -40,7 +40,7 @@ func blobs(_ context.Context, ids []int) (map[int]blob, error) {
 }
 
 func (b *cacheBench) hit(ctx context.Context) ([]harness.Row, error) {
-	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: subprocess.Patience})
+	h, err := b.newClient(b.rdb, cache.Options{RedisTimeout: subprocess.Patience})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (b *cacheBench) hit(ctx context.Context) ([]harness.Row, error) {
 	if err := b.plain(ctx, bare); err != nil {
 		return nil, err
 	}
-	got, err := harness.Rounds{Number: rounds, Operations: 12_000, Goroutines: together}.Compare(ctx, []harness.Candidate{
+	got, err := harness.Rounds{Number: rounds, Operations: 12_000, Goroutines: goroutines}.Compare(ctx, []harness.Candidate{
 		{Name: "GET", Once: func(ctx context.Context) error { return b.rdb.Get(ctx, bare).Err() }},
 		{Name: "GET and decode", Once: func(ctx context.Context) error {
 			payload, err := b.rdb.Get(ctx, bare).Bytes()
@@ -102,9 +102,9 @@ func payloads(_ context.Context, ids []int) (map[int][]byte, error) {
 	return found, nil
 }
 
-// keyOf returns a plain key for the same value that the newest hub stores.
+// keyOf returns a plain key next to those of the newest client.
 func (b *cacheBench) keyOf(name string, id int) string {
-	return fmt.Sprintf("%s-%d:plain:%s:{%d}", b.prefix, b.hubs, name, id)
+	return fmt.Sprintf("%s-%d:plain:%s:{%d}", b.prefix, b.clients, name, id)
 }
 
 // plain stores the payload without a cache, for the longest duration of a run.
@@ -123,7 +123,7 @@ func (b *cacheBench) plain(ctx context.Context, keys ...string) error {
 
 func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 	const keys = 1024
-	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: subprocess.Patience, LocalBytes: 64 << 20, SingleProcess: true})
+	h, err := b.newClient(b.rdb, cache.Options{RedisTimeout: subprocess.Patience, LocalBytes: 64 << 20, SingleProcess: true})
 	if err != nil {
 		return nil, err
 	}
@@ -138,13 +138,13 @@ func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 		alone.Set(id, &blob{strings.Repeat("x", text)})
 	}
 	before := int64(-1)
-	for h.Stats()[0].LocalHits-before < keys { // until all are near
+	for h.Stats()[0].LocalHits-before < keys { // until all are cached locally
 		before = h.Stats()[0].LocalHits
 		if _, err := c.GetMany(ctx, ids); err != nil {
 			return nil, err
 		}
 	}
-	shallow := context.Background() // what a context of the caller's would cost is not the cache's
+	shallow := context.Background() // the cost of a deep context is measured separately
 	request := deep(shallow, 10)
 	read := func(ctx context.Context) func(context.Context) error {
 		return func(context.Context) error {
@@ -178,7 +178,7 @@ func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 // requestValue is a key of a context as deep as those of requests.
 type requestValue int
 
-// deep returns a context with n more values.
+// deep returns a context with more values.
 func deep(ctx context.Context, values int) context.Context {
 	if values == 0 {
 		return ctx
@@ -186,7 +186,7 @@ func deep(ctx context.Context, values int) context.Context {
 	return deep(context.WithValue(ctx, requestValue(values), values), values-1)
 }
 
-// batch is 1024 operations, so that the clock and the surrounding calls do not matter.
+// batch runs 1024 operations, so that the overhead of the measurement does not matter.
 func batch(once func(id int) error) error {
 	for id := range 1024 {
 		if err := once(id); err != nil {
@@ -205,12 +205,12 @@ func (b *cacheBench) many(ctx context.Context) ([]harness.Row, error) {
 	defer func() { _ = rdb.Close() }()
 	trips := new(trips)
 	rdb.AddHook(trips)
-	h, err := b.hub(rdb, cache.Options{RedisTimeout: subprocess.Patience})
+	h, err := b.newClient(rdb, cache.Options{RedisTimeout: subprocess.Patience})
 	if err != nil {
 		return nil, err
 	}
 	c := cache.New(h, cache.Policy{Name: "page"}, cache.Source[int, blob]{Key: strconv.Itoa, Load: blobs})
-	if _, err := c.Get(ctx, keys); err != nil { // teaches the server the scripts
+	if _, err := c.Get(ctx, keys); err != nil { // loads the scripts
 		return nil, err
 	}
 	ids, bare := make([]int, keys), make([]string, keys)
@@ -241,7 +241,7 @@ func (b *cacheBench) many(ctx context.Context) ([]harness.Row, error) {
 		}
 		return nil
 	}
-	got, err := harness.Rounds{Number: rounds, Operations: 640, Goroutines: few}.Compare(ctx, []harness.Candidate{
+	got, err := harness.Rounds{Number: rounds, Operations: 640, Goroutines: batchReaders}.Compare(ctx, []harness.Candidate{
 		{Name: "MGET", Once: func(ctx context.Context) error { return mget(ctx, func([]byte) error { return nil }) }},
 		{Name: "MGET and decode", Once: func(ctx context.Context) error {
 			return mget(ctx, func(payload []byte) error { return json.Unmarshal(payload, new(blob)) })

@@ -20,9 +20,9 @@ import (
 
 // fleet starts three processes.
 func (b *cacheBench) fleet(p cache.Policy, localBytes int64) (*cachetest.Fleet, error) {
-	b.hubs++
+	b.clients++
 	return cachetest.Start(3, cachetest.Setting{
-		URL: b.RedisURL, Prefix: fmt.Sprintf("%s-%d", b.prefix, b.hubs), Policy: p, LocalBytes: localBytes, RedisTimeout: subprocess.Patience,
+		URL: b.RedisURL, Prefix: fmt.Sprintf("%s-%d", b.prefix, b.clients), Policy: p, LocalBytes: localBytes, RedisTimeout: subprocess.Patience,
 	}, b.Processes)
 }
 
@@ -105,12 +105,12 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 	defer func() { err = errors.Join(err, f.Close()) }()
 	truth := f.Truth()
 	truth.Spread.Store(int64(3 * time.Millisecond))
-	said := time.Now()
+	printed := time.Now()
 	killed, err := f.Race(ctx, cachetest.RaceOptions{
 		Seed: seed, Readers: 8,
 		Enough: func() bool {
-			if time.Since(said) > 10*time.Second {
-				said = time.Now()
+			if time.Since(printed) > 10*time.Second {
+				printed = time.Now()
 				fmt.Fprintf(b.Progress, "bench cache: %d strict reads, %d stale\n", truth.Reads.Load(), truth.Stale.Load())
 			}
 			return truth.Reads.Load() >= b.Reads/2
@@ -129,13 +129,13 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 	const exist, asked, falsePositives = 100_000, 10_000, 0.01
 	ask := func(all func(context.Context) iter.Seq2[int, error], ids func() int) (loads int64, err error) {
-		h, err := b.hub(b.rdb, cache.Options{SingleProcess: true, RedisTimeout: subprocess.Patience})
+		h, err := b.newClient(b.rdb, cache.Options{SingleProcess: true, RedisTimeout: subprocess.Patience})
 		if err != nil {
 			return 0, err
 		}
 		defer running(ctx, h)()
 		c := cache.New(h, cache.Policy{Name: "absent"}, cache.Source[int, blob]{Key: strconv.Itoa, Load: none, All: all})
-		for all != nil && c.Stats().Excluded == 0 { // until the guard is there
+		for all != nil && c.Stats().Excluded == 0 { // until the existence filter is loaded
 			if _, err := c.Get(ctx, -1); !errors.Is(err, cache.ErrNotFound) {
 				return 0, err
 			}
@@ -144,7 +144,7 @@ func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 			}
 		}
 		before := c.Stats().Loads
-		_, err = harness.RunParallel(ctx, together, asked, func(ctx context.Context) error {
+		_, err = harness.RunParallel(ctx, goroutines, asked, func(ctx context.Context) error {
 			if _, err := c.Get(ctx, ids()); !errors.Is(err, cache.ErrNotFound) {
 				return fmt.Errorf("read an absent id: %w", err)
 			}
@@ -169,9 +169,9 @@ func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 	}
 	return []harness.Row{
 		{What: "loads for 10 000 absent ids, each once", Measured: strconv.FormatInt(open, 10)},
-		{What: "the same, 100 ids again and again", Measured: strconv.FormatInt(repeated, 10), Goal: "≤ 100", Met: repeated <= 100},
+		{What: "the same, 100 ids repeatedly", Measured: strconv.FormatInt(repeated, 10), Goal: "≤ 100", Met: repeated <= 100},
 		{
-			What: "each once, with the guard over 100 000 ids", Measured: strconv.FormatInt(guarded, 10),
+			What: "each once, with a filter of 100 000 ids", Measured: strconv.FormatInt(guarded, 10),
 			Goal: "≤ 120", Met: float64(guarded) <= 1.2*falsePositives*asked,
 		},
 	}, nil
@@ -200,8 +200,8 @@ type slowBlobs struct {
 func (s *slowBlobs) load(ctx context.Context, ids []int) (map[int]blob, error) {
 	now := s.now.Add(1)
 	defer s.now.Add(-1)
-	for most := s.max.Load(); now > most && !s.max.CompareAndSwap(most, now); {
-		most = s.max.Load()
+	for limit := s.max.Load(); now > limit && !s.max.CompareAndSwap(limit, now); {
+		limit = s.max.Load()
 	}
 	if err := clock.Sleep(ctx, s.takes); err != nil {
 		return nil, err
@@ -211,24 +211,24 @@ func (s *slowBlobs) load(ctx context.Context, ids []int) (map[int]blob, error) {
 
 // emptied empties Redis repeatedly under some five thousand reads a second.
 func (b *cacheBench) emptied(ctx context.Context) ([]harness.Row, error) {
-	const during, most, readers, keys = 4 * time.Second, 32, 120, 10_000
+	const during, limit, readers, keys = 4 * time.Second, 32, 120, 10_000
 	rdb, err := subprocess.OpenRedis(b.private.URL)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rdb.Close() }()
-	emptier, err := subprocess.OpenRedis(b.private.URL) // that its readers leave a connection for
+	emptier, err := subprocess.OpenRedis(b.private.URL) // so that it has a connection
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = emptier.Close() }()
-	h, err := b.hub(rdb, cache.Options{})
+	h, err := b.newClient(rdb, cache.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Wait()
 	source := &slowBlobs{takes: 5 * time.Millisecond}
-	c := cache.New(h, cache.Policy{Name: "page", MaxLoads: most}, cache.Source[int, blob]{Key: strconv.Itoa, Load: source.load})
+	c := cache.New(h, cache.Policy{Name: "page", MaxLoads: limit}, cache.Source[int, blob]{Key: strconv.Itoa, Load: source.load})
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
 	var all sync.WaitGroup
@@ -257,6 +257,6 @@ func (b *cacheBench) emptied(ctx context.Context) ([]harness.Row, error) {
 	return []harness.Row{{
 		What:     fmt.Sprintf("Redis emptied %d times under %.0f reads/s: loader calls at once, errors", emptied, float64(reads.Load())/during.Seconds()),
 		Measured: fmt.Sprintf("%d, %d", source.max.Load(), failed.Load()),
-		Goal:     fmt.Sprintf("≤ %d, 0", most), Met: source.max.Load() <= most && failed.Load() == 0,
+		Goal:     fmt.Sprintf("≤ %d, 0", limit), Met: source.max.Load() <= limit && failed.Load() == 0,
 	}}, nil
 }

@@ -18,12 +18,12 @@ import (
 // stopped stops the private Redis under 200 reads a second, all of them hits, and resumes it later.
 func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 	const (
-		every, keys, most = 5 * time.Millisecond, 500, 32
-		before            = 3 * time.Second
-		opening           = time.Second // in which the breaker has to open
-		after             = 4 * time.Second
-		settling          = 2 * time.Second // until Redis is used again
-		again             = 2 * time.Second
+		every, keys, limit = 5 * time.Millisecond, 500, 32
+		before             = 3 * time.Second
+		opening            = time.Second // for the breaker to open
+		after              = 4 * time.Second
+		settling           = 2 * time.Second // until Redis is used again
+		again              = 2 * time.Second
 	)
 	rdb, err := subprocess.OpenRedis(b.private.URL)
 	if err != nil {
@@ -34,13 +34,13 @@ func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := b.hub(rdb, cache.Options{})
+	h, err := b.newClient(rdb, cache.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Wait()
 	source := &slowBlobs{takes: time.Millisecond}
-	c := cache.New(h, cache.Policy{Name: "page", MaxLoads: most}, cache.Source[int, blob]{Key: strconv.Itoa, Load: source.load})
+	c := cache.New(h, cache.Policy{Name: "page", MaxLoads: limit}, cache.Source[int, blob]{Key: strconv.Itoa, Load: source.load})
 	ids := rand.Perm(keys)
 	if _, err := c.GetMany(ctx, ids); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 		},
 		{
 			What: "Redis stopped, the next four: p99", Measured: later.String() + fmt.Sprintf(", %d loader calls at once", source.max.Load()),
-			Goal: "≤ normal + 2 ms", Met: later.p99() <= normal.p99()+2*time.Millisecond && later.errors == 0 && source.max.Load() <= most,
+			Goal: "≤ normal + 2 ms", Met: later.p99() <= normal.p99()+2*time.Millisecond && later.errors == 0 && source.max.Load() <= limit,
 		},
 		{What: "Redis back for two seconds: p99", Measured: back.String()},
 	}, nil

@@ -60,7 +60,7 @@ func (s *CommitServer) serve(ctx context.Context, conn net.Conn) {
 	for {
 		var q commitQuestion
 		if questions.Decode(&q) != nil {
-			return // the client sees it too
+			return // the client sees the error too
 		}
 		var a commitAnswer
 		if err := s.publish(ctx, q.Title, q.Content); err != nil {
@@ -142,7 +142,7 @@ func (c *commitConn) ask(ctx context.Context, q commitQuestion) (a commitAnswer,
 		err = c.answers.Decode(&a)
 	}
 	if !stop() && err == nil {
-		err = ctx.Err() // closed behind the answer: of no use to the next one
+		err = ctx.Err() // the connection was closed after the answer
 	}
 	if err != nil {
 		_ = c.Close()

@@ -1,6 +1,6 @@
-// Package livebench holds the common parts of the processes that compare live subscriptions: their
-// settings, questions and answers, the form of an item, and its publication. [Process] runs such a
-// process, of Tandian or of another project.
+// Package livebench holds the common code of processes that compare live subscriptions: settings,
+// requests, and the format and publication of items. [Process] runs such a process, of Tandian or
+// of another project.
 package livebench
 
 import (
@@ -31,7 +31,7 @@ const (
 // A Setting configures a process. It is the first line of its input.
 type Setting struct {
 	Role                  Role
-	Way                   string // of a comparison that has several
+	Way                   string // name of the contender
 	DatabaseURL, RedisURL string
 	Commits               string // unix socket through which Tandian's author commits notes of other processes; "" for none
 }
@@ -57,8 +57,8 @@ type Answer struct {
 	Heap       int64         // of that, in use
 	Stacks     int64         // of that
 	Goroutines int
-	Tokens     []string // of the people
-	Next       int64    // the number of the item that would be next
+	Tokens     []string // sessions of the new users
+	Next       int64    // number of the next item
 	Err        string
 }
 
@@ -90,7 +90,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer, start func(contex
 func (s *Server) answer(ctx context.Context, q Question) (a Answer, err error) {
 	a.Addr = s.Addr
 	if q.Settle {
-		runtime.GC() // what it finalizes goes with the next one
+		runtime.GC() // FreeOSMemory collects again, after finalizers
 		debug.FreeOSMemory()
 	}
 	switch {
@@ -118,7 +118,7 @@ func (s *Server) answer(ctx context.Context, q Question) (a Answer, err error) {
 func resident() (bytesOfIt int64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, fmt.Errorf("read the memory of this process: %w", err)
+		return 0, fmt.Errorf("read process memory: %w", err)
 	}
 	fields := bytes.Fields(text)
 	if len(fields) < 2 {
@@ -126,7 +126,7 @@ func resident() (bytesOfIt int64, err error) {
 	}
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("parse the memory of this process: %w", err)
+		return 0, fmt.Errorf("parse process memory: %w", err)
 	}
 	return pages * int64(os.Getpagesize()), nil
 }

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	slowest  = 30 * time.Millisecond // that an answer takes
+	slowest  = 30 * time.Millisecond // maximum delay of an answer
 	patience = 40 * time.Millisecond // maximum patience of a caller
-	callers  = 50                    // at a time: a cancelled call continues in the background
-	shared   = 64                    // names that are waited for; the others are taken once
+	callers  = 50                    // parallel; a cancelled call continues in the background
+	shared   = 64                    // names with waiters; other names are used once
 )
 
 // cancelled cancels calls at random moments over a slow link, and counts the locks that remain
@@ -39,7 +39,7 @@ func (b *lockBench) cancelled(ctx context.Context) (rows []harness.Row, err erro
 	}
 	defer func() { err = errors.Join(err, link.close()) }()
 	// A remaining lock stays for the whole run, so its expiry does not hide it.
-	p := place{urls: []string{link.url()}, patient: true, pool: 3 * callers, Options: lock.Options{TTL: time.Minute, Prefix: b.part()}}
+	p := lockConfig{urls: []string{link.url()}, patient: true, pool: 3 * callers, Options: lock.Options{TTL: time.Minute, Prefix: b.part()}}
 	mine, err := b.orphans(ctx, p, b.Cancelled)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (b *lockBench) cancelled(ctx context.Context) (rows []harness.Row, err erro
 	}, nil
 }
 
-// orphans counts the remains of cancelled calls.
+// orphans counts the outcomes of cancelled calls.
 type orphans struct {
 	left, cancelled, granted int
 	failed                   int // for another reason
@@ -65,7 +65,7 @@ func (o orphans) String() string {
 	return fmt.Sprintf("%d of %d, %d more were granted and released, %d failed", o.left, o.cancelled, o.granted, o.failed)
 }
 
-func (b *lockBench) orphans(ctx context.Context, p place, times int) (o orphans, err error) {
+func (b *lockBench) orphans(ctx context.Context, p lockConfig, times int) (o orphans, err error) {
 	w, stop, err := p.open(ctx)
 	if err != nil {
 		return o, err
@@ -108,7 +108,7 @@ var errImpatient = errors.New("the caller gave up")
 
 // impatient makes one call and cancels it soon, by its deadline or otherwise. It releases the lock
 // if it was granted in time, and returns errImpatient if not.
-func impatient(ctx context.Context, w way, call int64) error {
+func impatient(ctx context.Context, w locking, call int64) error {
 	end := time.Now().Add(rand.N(patience))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

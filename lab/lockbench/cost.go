@@ -20,7 +20,7 @@ var unlockLua string
 
 // cost compares lock and unlock with redsync alone, and with the minimum of any lock on Redis: SET
 // NX PX of a random value, and a script that deletes the key if it still has that value. The latter
-// wake no waiter.
+// does not notify waiters.
 func (b *lockBench) cost(ctx context.Context) (rows []harness.Row, err error) {
 	l, err := lock.NewRedis([]redis.UniversalClient{b.rdb}, lock.Options{Prefix: b.part(), NodeTimeout: subprocess.Patience})
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *lockBench) cost(ctx context.Context) (rows []harness.Row, err error) {
 }
 
 // once locks and unlocks.
-func once(ctx context.Context, w way) error {
+func once(ctx context.Context, w locking) error {
 	h, err := w.acquire(ctx, "cost")
 	if err != nil {
 		return err

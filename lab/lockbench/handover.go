@@ -147,15 +147,15 @@ const maxProcesses = 16
 // times returns the number of acquisitions of each waiter of a crowd.
 func (b *lockBench) times() int { return max(b.Handovers/b.Waiters, 5) }
 
-// crush is the result of a crowd.
-type crush struct {
+// crowdResult is the result of a crowd.
+type crowdResult struct {
 	took     harness.Samples // from a release until the next grant
 	releases int
 	overlaps int     // locks that were granted before the holder began to release them
 	attempts float64 // of the busiest process for each release
 }
 
-func (b *lockBench) crowded(ctx context.Context, processes int, alone bool, most time.Duration) (c crush, err error) {
+func (b *lockBench) crowded(ctx context.Context, processes int, alone bool, limit time.Duration) (c crowdResult, err error) {
 	list, stop, err := b.start(processes, alone)
 	if err != nil {
 		return c, err
@@ -166,7 +166,7 @@ func (b *lockBench) crowded(ctx context.Context, processes int, alone bool, most
 	for i, process := range list {
 		all.Go(func() {
 			answers[i], errs[i] = call(ctx, process, question{
-				Do: crowd, Name: "door", Waiters: (b.Waiters + i) / processes, Times: b.times(), Hold: 200 * time.Microsecond, For: most,
+				Do: crowd, Name: "door", Waiters: (b.Waiters + i) / processes, Times: b.times(), Hold: 200 * time.Microsecond, For: limit,
 			})
 		})
 	}
@@ -186,7 +186,7 @@ func (b *lockBench) crowded(ctx context.Context, processes int, alone bool, most
 }
 
 // judge compares the turns of all processes in the order of their grants.
-func (c *crush) judge(turns []turn) {
+func (c *crowdResult) judge(turns []turn) {
 	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.Granted, b.Granted) })
 	c.releases = len(turns)
 	for i := 1; i < len(turns); i++ {

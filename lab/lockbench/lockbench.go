@@ -24,14 +24,14 @@ type Options struct {
 	RedisURL  string           // one Redis; "" starts a redis-server for the run
 	Rounds    int              // of lock and unlock, an odd number of 100 each; default 401
 	Handovers int              // between two processes; default 1000
-	Waiters   int              // of one lock, in several processes; default 16
+	Waiters   int              // for one lock, in several processes; default 16
 	Cancelled int              // calls that are cancelled; default 10 000
 	Leases    int              // that are held when Redis stops; default 1000
 	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
 	Progress  io.Writer        // what is being measured; default nowhere
 
-	// Larger for a test on a busy machine, which may stall for longer than a guard.
-	tidying time.Duration // in which what was cancelled has to be gone; default 1 s
+	// Tests set larger values for busy machines.
+	tidying time.Duration // until locks of cancelled calls must be released; default 1 s
 	ttl     time.Duration // of the leases; default 2 s
 }
 
@@ -43,8 +43,8 @@ func (o *Options) complete() {
 }
 
 // Rows measures the lock and writes a table to out. Measurements that stop or slow a Redis, or
-// count all of its commands, start redis-servers of their own; if they cannot, their rows show it.
-// Every figure is next to its design goal.
+// count its commands, need private redis-servers; without them, their rows contain the reason.
+// Every figure is next to its goal.
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.complete()
 	private, err := subprocess.StartRedis(ctx)
@@ -61,7 +61,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = b.rdb.Close() }()
-	var without error // of those that need redis-servers of their own
+	var without error // for measurements that need private redis-servers
 	if private == nil {
 		without = subprocess.ErrNoServer
 	}
@@ -80,8 +80,8 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 type lockBench struct {
 	Options
 	rdb     redis.UniversalClient
-	private *subprocess.Redis // nil: there is none
-	prefix  string            // of all keys, which have a life
+	private *subprocess.Redis // nil if there is none
+	prefix  string            // of all keys, which expire
 	parts   int
 }
 

@@ -17,25 +17,25 @@ import (
 type setting struct {
 	URLs   []string
 	Prefix string
-	Alone  bool // with redsync, not with package lock
+	Alone  bool // use redsync instead of package lock
 }
 
 // question requests an action of a process, on the lock of a name.
 type question struct {
-	Do      deed
+	Do      action
 	Name    string
 	Waiters int           // of crowd
-	Times   int           // of crowd: that each of them takes the lock
-	Hold    time.Duration // of crowd
-	For     time.Duration // of crowd: maximum duration; it may be cut off
+	Times   int           // of crowd: acquisitions of each waiter
+	Hold    time.Duration // of crowd: time per acquisition
+	For     time.Duration // of crowd: maximum duration
 }
 
-type deed string
+type action string
 
 const (
-	take  deed = "take"  // waits for the lock and holds it
-	give  deed = "give"  // releases it
-	crowd deed = "crowd" // has waiters take it in turn and release it soon
+	take  action = "take"  // waits for the lock and holds it
+	give  action = "give"  // releases it
+	crowd action = "crowd" // runs waiters that take the lock in turn and release it soon
 )
 
 // answer is the result of an action.
@@ -57,7 +57,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 	return subprocess.Serve(in, out, func(s setting) (func(question) answer, error) {
 		p := new(process)
 		var err error
-		p.way, _, err = place{alone: s.Alone, urls: s.URLs, patient: true, attempts: &p.attempts, Options: lock.Options{Prefix: s.Prefix}}.open(ctx)
+		p.locking, _, err = lockConfig{alone: s.Alone, urls: s.URLs, patient: true, attempts: &p.attempts, Options: lock.Options{Prefix: s.Prefix}}.open(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -66,11 +66,11 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 type process struct {
-	way      way // it ends with the process
+	locking  locking // it ends with the process
 	attempts atomic.Int64
 
 	mu    sync.Mutex
-	kept  held // of take
+	lease held // of take
 	turns []turn
 }
 
@@ -94,17 +94,17 @@ func (p *process) do(ctx context.Context, q question) answer {
 }
 
 func (p *process) take(ctx context.Context, name string) ([]turn, error) {
-	h, err := p.way.acquire(ctx, name)
+	h, err := p.locking.acquire(ctx, name)
 	granted := time.Now().UnixNano()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kept = h
+	p.lease = h
 	return []turn{{Granted: granted}}, err
 }
 
 func (p *process) give(ctx context.Context) ([]turn, error) {
 	p.mu.Lock()
-	h := p.kept
+	h := p.lease
 	p.mu.Unlock()
 	released := time.Now().UnixNano()
 	return []turn{{Released: released}}, h.Release(ctx)
@@ -137,7 +137,7 @@ func (p *process) crowd(ctx context.Context, q question) ([]turn, error) {
 }
 
 func (p *process) once(ctx context.Context, q question) (turn, error) {
-	h, err := p.way.acquire(ctx, q.Name)
+	h, err := p.locking.acquire(ctx, q.Name)
 	t := turn{Granted: time.Now().UnixNano()}
 	if err != nil {
 		return t, err

@@ -19,28 +19,28 @@ import (
 // silence counts the commands to the private Redis during a second in which one client holds a lock
 // and another waits for it.
 func (b *lockBench) silence(ctx context.Context) ([]harness.Row, error) {
-	p := place{urls: []string{b.private.URL}, patient: true, Options: lock.Options{Prefix: b.part()}}
-	mine, pings, err := b.asked(ctx, p)
+	p := lockConfig{urls: []string{b.private.URL}, patient: true, Options: lock.Options{Prefix: b.part()}}
+	mine, pings, err := b.commandsOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	p.alone = true
-	theirs, _, err := b.asked(ctx, p)
+	theirs, _, err := b.commandsOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	return []harness.Row{
 		{
-			What:     "commands that Redis executed in 1 s of waiting, but for PINGs",
+			What:     "commands that Redis executed in 1 s of waiting, except PINGs",
 			Measured: fmt.Sprintf("%d (%d PINGs)", mine, pings), Goal: "0", Met: mine == 0,
 		},
 		{What: "the same, redsync alone", Measured: strconv.FormatInt(theirs, 10)},
 	}, nil
 }
 
-// asked counts the commands of a second. The PINGs come from a subscribed client, every three
+// commandsOf counts the commands of a second of waiting. The PINGs come from a subscribed client, every three
 // seconds.
-func (b *lockBench) asked(ctx context.Context, p place) (commands, pings int64, err error) {
+func (b *lockBench) commandsOf(ctx context.Context, p lockConfig) (commands, pings int64, err error) {
 	holder, stop, err := p.open(ctx)
 	if err != nil {
 		return 0, 0, err

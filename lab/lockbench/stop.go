@@ -21,7 +21,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 		return nil, err
 	}
 	ttl := b.ttl
-	p := place{urls: []string{b.private.URL}, Options: lock.Options{TTL: ttl, Prefix: b.part()}}
+	p := lockConfig{urls: []string{b.private.URL}, Options: lock.Options{TTL: ttl, Prefix: b.part()}}
 	w, stop, err := p.open(ctx)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 			return nil, err
 		}
 	}
-	if err := clock.Sleep(ctx, ttl); err != nil { // each was renewed
+	if err := clock.Sleep(ctx, ttl); err != nil { // each is renewed
 		return nil, err
 	}
 	var early harness.Samples
@@ -58,8 +58,8 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 	}
 	all.Wait()
 	return []harness.Row{{
-		What:     fmt.Sprintf("Redis stopped, TTL %.0f s: works told to stop before their lock ended", ttl.Seconds()),
-		Measured: fmt.Sprintf("%d of %d, %.0f ms before at least", b.Leases-late, b.Leases, harness.Millis(early.Percentile(0))),
+		What:     fmt.Sprintf("Redis stopped, TTL %.0f s: holders cancelled before their lock expired", ttl.Seconds()),
+		Measured: fmt.Sprintf("%d of %d, at least %.0f ms before", b.Leases-late, b.Leases, harness.Millis(early.Percentile(0))),
 		Goal:     fmt.Sprintf("%d", b.Leases), Met: late == 0,
 	}}, nil
 }
@@ -92,14 +92,14 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 	if err != nil {
 		return nil, err
 	}
-	p := place{urls: urls, Options: lock.Options{Prefix: b.part()}}
+	p := lockConfig{urls: urls, Options: lock.Options{Prefix: b.part()}}
 	w, stop, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	var mine, theirs laps
-	for range 20 { // with connections, as a server has them
+	for range 20 { // opens connections, as in a server
 		new(laps).lap(ctx, w)
 	}
 	if err := signal(name); err != nil {
@@ -114,8 +114,8 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 		}
 	}
 	p.alone = true
-	for range 5 { // each with new clients, which do not know yet that the node is away
-		if err := theirs.lapAnew(ctx, p); err != nil {
+	for range 5 { // new clients do not know yet that the node is down
+		if err := theirs.lapWithNewClients(ctx, p); err != nil {
 			return nil, err
 		}
 	}
@@ -138,10 +138,10 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 // laps holds the times of acquisitions and of releases, including failed ones.
 type laps struct {
 	acquired, released harness.Samples
-	failed             int // a busy machine may stop two nodes for longer than they may take
+	failed             int // a busy machine may delay two nodes past their time-out
 }
 
-func (l *laps) lap(ctx context.Context, w way) {
+func (l *laps) lap(ctx context.Context, w locking) {
 	begin := time.Now()
 	h, err := w.acquire(ctx, "quorum")
 	l.acquired = append(l.acquired, time.Since(begin))
@@ -157,7 +157,7 @@ func (l *laps) lap(ctx context.Context, w way) {
 	}
 }
 
-func (l *laps) lapAnew(ctx context.Context, p place) error {
+func (l *laps) lapWithNewClients(ctx context.Context, p lockConfig) error {
 	w, stop, err := p.open(ctx)
 	if err != nil {
 		return err

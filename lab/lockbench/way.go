@@ -19,8 +19,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
-// way is an implementation of locks.
-type way interface {
+// locking is an implementation of locks.
+type locking interface {
 	// acquire waits for a lock until ctx ends.
 	acquire(ctx context.Context, name string) (held, error)
 	// try acquires a lock without waiting.
@@ -32,18 +32,18 @@ type held interface {
 	Release(ctx context.Context) error
 }
 
-// place holds the nodes and options of a way.
-type place struct {
-	alone    bool // with redsync, not with package lock
+// lockConfig holds the nodes and options of an implementation.
+type lockConfig struct {
+	alone    bool // use redsync instead of package lock
 	urls     []string
-	patient  bool          // a busy machine may answer late: without a fault, that is no time-out
-	pool     int           // connections, all open from the beginning; 0 for as many as a server has, when it needs them
+	patient  bool          // long time-outs, for busy machines without faults
+	pool     int           // connections, all opened at the start; 0 opens them on demand, as in a server
 	attempts *atomic.Int64 // counts the attempts to take a lock, unless it is nil
 	lock.Options
 }
 
-// open opens a way with clients of its own; stop ends it and waits for its background work.
-func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
+// open opens an implementation with its own clients. stop ends it and waits for its background work.
+func (p lockConfig) open(ctx context.Context) (w locking, stop func() error, err error) {
 	var clients []redis.UniversalClient
 	disconnect := func() (err error) {
 		for _, c := range clients {
@@ -116,7 +116,7 @@ func fill(ctx context.Context, client redis.UniversalClient, pool int) (err erro
 		return c.Ping(ctx).Err()
 	})
 	close(conns)
-	for c := range conns { // none before all are open
+	for c := range conns { // after all are open
 		err = errors.Join(err, c.Close())
 	}
 	return err

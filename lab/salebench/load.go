@@ -23,16 +23,16 @@ type load struct {
 
 // outcomes counts the outcomes of a load.
 type outcomes struct {
-	won, queued, refused int             // queued of won; refused: the sale said no
-	other                int             // answers that are none of these
+	won, queued, refused int             // queued is part of won; refused is sold out
+	other                int             // all other answers
 	failed               int             // requests without an answer
 	signedOut            int             // UNAUTHENTICATED answers
 	example              string          // one of the others
-	broken               error           // why one of the failed did
+	broken               error           // of one of the failed
 	took                 harness.Samples // of each answer
-	wins                 []win           // by request; zero of one that did not win
+	wins                 []win           // by request; zero without a win
 	all                  time.Duration
-	bytes                int // of an answer that won
+	bytes                int // of a winning answer
 }
 
 // A win holds the time at which a buyer got a successful response, since the start of the load.
@@ -40,11 +40,11 @@ type win struct{ at time.Duration }
 
 // Words that classify responses. Those of a bare server match a queued order.
 var (
-	saysQueued    = []byte(`"status":"QUEUED"`)
-	saysUnpaid    = []byte(`"status":"UNPAID"`)
-	saysSoldOut   = []byte(`"code":"OUT_OF_STOCK"`)
-	saysSignedOut = []byte(`UNAUTHENTICATED`)
-	saysMe        = []byte(`{"data":{"me":{"id":"`)
+	markQueued    = []byte(`"status":"QUEUED"`)
+	markUnpaid    = []byte(`"status":"UNPAID"`)
+	markSoldOut   = []byte(`"code":"OUT_OF_STOCK"`)
+	markSignedOut = []byte(`UNAUTHENTICATED`)
+	markMe        = []byte(`{"data":{"me":{"id":"`)
 )
 
 // run sends all requests. It counts failures and continues.
@@ -84,17 +84,17 @@ func (o *outcomes) note(answer []byte, err error) bool {
 	case err != nil:
 		o.failed++
 		o.broken = err
-	case bytes.Contains(answer, saysQueued):
+	case bytes.Contains(answer, markQueued):
 		o.won, o.bytes = o.won+1, len(answer)
 		o.queued++
 		return true
-	case bytes.Contains(answer, saysUnpaid), bytes.HasPrefix(answer, saysMe):
+	case bytes.Contains(answer, markUnpaid), bytes.HasPrefix(answer, markMe):
 		o.won, o.bytes = o.won+1, len(answer)
 		return true
-	case bytes.Contains(answer, saysSoldOut):
+	case bytes.Contains(answer, markSoldOut):
 		o.refused++
 	default:
-		if bytes.Contains(answer, saysSignedOut) {
+		if bytes.Contains(answer, markSignedOut) {
 			o.signedOut++
 		}
 		o.other++
@@ -118,7 +118,7 @@ func (o *outcomes) add(p *outcomes) {
 // rate returns wins per second.
 func (o *outcomes) rate() float64 { return float64(o.won) / o.all.Seconds() }
 
-// odd describes unexpected outcomes; "" if there were none.
+// odd describes the outcomes other than wins; "" if there were none.
 func (o *outcomes) odd() string {
 	if o.refused+o.other+o.failed == 0 {
 		return ""

@@ -22,14 +22,14 @@ var goneSQL string
 const (
 	goal       = 8000 // orders a second, stored end to end
 	retryPause = 10 * time.Millisecond
-	lookPause  = 2 * time.Millisecond
-	retries    = 500 // of one user; more is an error
+	pollPause  = 2 * time.Millisecond
+	retries    = 500 // per user
 )
 
-// course holds the course of one sale.
+// course holds the results of one sale.
 type course struct {
 	admitted, refused, queued atomic.Int64
-	failures                  atomic.Int64 // calls that were tried again
+	failures                  atomic.Int64 // failed calls, which are retried
 	took                      harness.Samples
 
 	rate      float64 // orders a second, from the first call to the last row
@@ -105,18 +105,18 @@ func failuresRow(all []*course, at string) harness.Row {
 	for _, c := range all {
 		n += c.failures.Load()
 	}
-	return harness.Row{What: "calls that failed and were made again" + at, Measured: fmt.Sprint(n)}
+	return harness.Row{What: "calls that failed and were retried" + at, Measured: fmt.Sprint(n)}
 }
 
 // checkRow reports whether each sale sold its whole stock once.
-func checkRow(all []*course, pieces int, at string) harness.Row {
+func checkRow(all []*course, units int, at string) harness.Row {
 	r := harness.Row{
 		What: "sales in which units sold = orders = users with one = units gone, all of them" + at,
 		Goal: "all", Met: true,
 	}
 	good := 0
 	for _, c := range all {
-		if why := c.wrong(pieces); why == "" {
+		if why := c.wrong(units); why == "" {
 			good++
 		} else if r.Met {
 			r.Met, r.Measured = false, "; "+why
@@ -127,34 +127,34 @@ func checkRow(all []*course, pieces int, at string) harness.Row {
 }
 
 // wrong describes the errors of a sale of the given stock; "" if there are none.
-func (c *course) wrong(pieces int) string {
+func (c *course) wrong(units int) string {
 	d := c.database
-	if !c.unsettled && d == (count{pieces, pieces, pieces, pieces}) && c.left == 0 {
+	if !c.unsettled && d == (count{units, units, units, units}) && c.left == 0 {
 		return ""
 	}
 	return fmt.Sprintf("of %d units %d were sold to %d live orders of %d, of %d users, %d are gone from the database, and %d left in Redis",
-		pieces, c.admitted.Load(), d.live, d.orders, d.users, d.gone, c.left)
+		units, c.admitted.Load(), d.live, d.orders, d.users, d.gone, c.left)
 }
 
 // sell opens a sale, lets one user order for each item of stock, and waits until all orders are
 // stored.
-func (b *saleBench) sell(ctx context.Context, callers, pieces int) (Sale, *course, error) {
-	sale, err := b.shop.Open(ctx, pieces)
+func (b *saleBench) sell(ctx context.Context, callers, units int) (Sale, *course, error) {
+	sale, err := b.shop.Open(ctx, units)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a sale: %w", err)
 	}
 	b.trips.reset()
 	begin := time.Now()
-	c, err := b.storm(ctx, sale, callers, pieces)
+	c, err := b.storm(ctx, sale, callers, units)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.trips = float64(b.trips.callers.Load()) / float64(pieces)
+	c.trips = float64(b.trips.callers.Load()) / float64(units)
 	if err := b.settle(ctx, sale, c); err != nil {
 		return nil, nil, err
 	}
 	c.rate = float64(c.database.live) / c.settled.Sub(begin).Seconds()
-	c.allTrips = float64(b.trips.all.Load()) / float64(pieces)
+	c.allTrips = float64(b.trips.all.Load()) / float64(units)
 	c.unsettled = int(c.admitted.Load()) != c.database.live
 	return sale, c, nil
 }
@@ -168,7 +168,7 @@ func (b *saleBench) refuse(ctx context.Context, sale Sale, callers int) (*course
 	}
 	rate := float64(b.Users) / time.Since(begin).Seconds()
 	c.unsettled = int(c.refused.Load()) != b.Users
-	return c, rate, b.look(ctx, sale, c)
+	return c, rate, b.readSale(ctx, sale, c)
 }
 
 // storm orders once as each of the given number of new users.
@@ -216,19 +216,19 @@ func (c *course) order(ctx context.Context, sale Sale, user int64) error {
 // count holds the rows of a sale in the database.
 type count struct{ orders, live, users, gone int }
 
-// settle waits until the admitted orders are stored, or for too long, and then counts. It polls the
-// row of the sale only: counting rows would affect the measurement.
+// settle waits until the admitted orders are stored, at most for the patience of the options, and
+// then counts. It polls only the row of the sale: counting orders would affect the measurement.
 func (b *saleBench) settle(ctx context.Context, sale Sale, c *course) error {
 	if err := gone(ctx, b.db, sale, int(c.admitted.Load()), b.patience); err != nil {
 		return err
 	}
 	c.settled = time.Now()
-	return b.look(ctx, sale, c)
+	return b.readSale(ctx, sale, c)
 }
 
-// gone waits until the row of a sale shows the given number of sold items; a commit changes it
-// together with its orders. Running out of patience is not an error.
-func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience time.Duration) error {
+// waitSold waits until the row of a sale has the given number of sold units; a commit changes it
+// together with its orders. A time-out is not an error.
+func gone(ctx context.Context, db *sqldb.SQL, sale Sale, units int, patience time.Duration) error {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -236,14 +236,14 @@ func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience ti
 		if err := db.QueryRowContext(ctx, sqldb.Statement(goneSQL), sale.Voucher()).Scan(&n); err != nil {
 			return fmt.Errorf("read the sold items of sale %d: %w", sale.Voucher(), err)
 		}
-		if n >= pieces || clock.Sleep(patient, lookPause) != nil {
+		if n >= units || clock.Sleep(patient, pollPause) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// look counts the rows.
-func (b *saleBench) look(ctx context.Context, sale Sale, c *course) error {
+// readSale counts the rows and reads the stock in Redis.
+func (b *saleBench) readSale(ctx context.Context, sale Sale, c *course) error {
 	row := b.db.QueryRowContext(ctx, sqldb.Statement(countSQL), sale.Voucher())
 	d := &c.database
 	err := row.Scan(&d.orders, &d.live, &d.users, &d.gone)

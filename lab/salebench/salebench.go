@@ -26,13 +26,13 @@ type Result int
 // All results.
 const (
 	Stored  Result = iota + 1 // the order is in the database
-	Queued                    // it will be
+	Queued                    // the order is admitted and will be stored
 	SoldOut                   // no stock is left
 )
 
 // A Sale is one open flash sale. It is safe for concurrent use.
 type Sale interface {
-	// Order orders an item for a user. After an error the user has to try again.
+	// Order orders a unit for a user. After an error the caller retries.
 	Order(ctx context.Context, user int64) (Result, error)
 	// Left returns the stock in Redis.
 	Left(ctx context.Context) (int, error)
@@ -59,8 +59,8 @@ type Stores struct {
 // Options configures [Rows]. Start is required.
 type Options struct {
 	Start    func(ctx context.Context, on Stores) (Shop, error)
-	Users    int       // of a sale, with a piece for each; default 40 000
-	Callers  []int     // that order at a time, a table for each; default 256 and 1024
+	Users    int       // of a sale, one unit each; default 40 000
+	Callers  []int     // concurrent callers, one table for each number; default 256 and 1024
 	Rounds   int       // sales for each; default 3
 	Progress io.Writer // what is being measured; default nowhere
 
@@ -99,7 +99,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) (err error) {
 	}
 	defer func() { _ = b.db.Close() }()
 	if b.shop, err = o.Start(ctx, Stores{DatabaseURL: pg.URL, RedisURL: private.URL, Trips: &b.trips}); err != nil {
-		return fmt.Errorf("open the shop: %w", err)
+		return fmt.Errorf("open shop: %w", err)
 	}
 	defer func() { err = errors.Join(err, b.shop.Close()) }()
 	return b.serve(ctx, func(ctx context.Context) error {
@@ -136,9 +136,9 @@ type saleBench struct {
 	rdb   redis.UniversalClient
 	shop  Shop
 	trips trips
-	users int64 // that were given out
+	users int64 // used so far
 
-	bare bare // what the servers did by themselves
+	bare bare // rates of the bare stores
 }
 
 // serve runs the workers of the server during a measurement.
@@ -148,7 +148,7 @@ func (b *saleBench) serve(ctx context.Context, measure func(context.Context) err
 	ended := make(chan error, 1)
 	go func() {
 		ended <- b.shop.Run(ctx)
-		stop() // without it nothing comes to its end
+		stop() // the measurement would wait forever
 	}()
 	err := measure(ctx)
 	stop()

@@ -19,7 +19,7 @@ type ordering struct{}
 
 func (t *trips) count(ctx context.Context, first redis.Cmder) {
 	switch first.Name() {
-	case "hello", "auth", "client", "select", "readonly", "info": // which server it is: once for each connection
+	case "hello", "auth", "client", "select", "readonly", "info": // once per connection
 		return
 	}
 	t.all.Add(1)

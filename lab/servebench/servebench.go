@@ -28,12 +28,12 @@ type Options struct {
 	// Required without At.
 	Again func(args ...string) *exec.Cmd
 
-	// At is the URL of a running server, "" for a server of its own. Tokens is then the file that
-	// tandian seed wrote for it, and the URLs are those of its stores, if known.
+	// At is the URL of a running server; "" starts one. With At, Tokens is the file that tandian
+	// seed wrote for that server, and the URLs are those of its stores, if known.
 	At, Tokens            string
 	DatabaseURL, RedisURL string
 
-	Town testbed.Town // of a server of its own
+	Town testbed.Town // generated data, without At
 
 	Only        []string // names of works; empty is all
 	Connections int
@@ -41,9 +41,9 @@ type Options struct {
 	Dur         time.Duration // of each load of a round
 	Warm        time.Duration // of each load of [Writes] before the first round; 0 is none
 	Tail        time.Duration // of the open load at half of the rate; 0 is none
-	Without     []string      // means that the server does without, as --without has them
-	Profiles    string        // a folder for profiles of the server; "" is none
-	Dir         string        // for files that are of no use afterwards
+	Without     []string      // optimizations to disable, as in --without
+	Profiles    string        // folder for server profiles; "" is none
+	Dir         string        // for temporary files
 	Progress    io.Writer
 }
 
@@ -82,7 +82,7 @@ func run(ctx context.Context, o Options) (figures []*figure, ceiling []harness.R
 	}
 	if b.rdb != nil {
 		if ceiling, err = testbed.RedisCeiling(ctx, b.rdb, "bench", min(o.Dur, time.Second)); err != nil {
-			return nil, nil, fmt.Errorf("measure Redis by itself: %w", err)
+			return nil, nil, fmt.Errorf("measure bare Redis: %w", err)
 		}
 	}
 	// The client has one of the processors, so that the server has another.
@@ -174,7 +174,7 @@ func (b *bench) startBaseline(ctx context.Context, w *work, size int) (*testbed.
 	return s.process, nil
 }
 
-// round loads the bare handler and the server. They come first in alternate rounds.
+// round loads the bare handler and the server, in an order that alternates by round.
 func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.Server, least load, requests []request, round int) error {
 	loads := []func() error{
 		func() error { return b.loadBare(ctx, f, bare, least) },
@@ -246,7 +246,7 @@ func (f *figure) note(o *outcomes) {
 	f.example = cmp.Or(f.example, o.example)
 }
 
-// discard leaves out rounds in which the machine was busy with something else.
+// discard removes rounds in which other load disturbed the bare handler.
 func (f *figure) discard() {
 	best := slices.Max(f.bare)
 	for i, bare := range slices.Backward(slices.Clone(f.bare)) {
@@ -261,7 +261,7 @@ func (f *figure) discard() {
 	}
 }
 
-// profile begins a profile of the server in a round's load, if one is wanted.
+// profile starts a profile of the server in the last round if Profiles is set. end ends it.
 func (b *bench) profile(ctx context.Context, s *target, name string, round int) (end func() error, err error) {
 	if b.Profiles == "" || s.process == nil || round != b.Rounds-1 {
 		return func() error { return nil }, nil
@@ -307,7 +307,7 @@ func report(out io.Writer, figures []*figure, ceiling []harness.Row) error {
 		return err
 	}
 	for _, r := range ceiling {
-		_, _ = fmt.Fprintf(out, "this Redis by itself: %s: %s\n", r.What, r.Measured)
+		_, _ = fmt.Fprintf(out, "bare Redis: %s: %s\n", r.What, r.Measured)
 	}
 	for _, f := range figures {
 		if f.discarded > 0 {

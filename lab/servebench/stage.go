@@ -30,17 +30,17 @@ var shopsSQL string
 // bench is one run.
 type bench struct {
 	Options
-	db      *sqldb.SQL            // nil: not known
-	rdb     redis.UniversalClient // nil: not known
-	codes   *testbed.Codes        // nil: login codes go elsewhere
+	db      *sqldb.SQL            // nil if unknown
+	rdb     redis.UniversalClient // nil if unknown
+	codes   *testbed.Codes        // nil if login codes go elsewhere
 	server  *target
 	closers []func()
 
 	people             []person // the administrator, the merchant, customers
-	firstShop, allShop int64    // shops are numbered in a row; 0: it is not known
-	asked              int64    // of them, sent once
-	checkedIn          int      // customers
-	phones             int      // that signed in
+	firstShop, allShop int64    // first id and number of shops; 0 if unknown or with gaps
+	asked              int64    // shops that were already requested
+	checkedIn          int      // customers that checked in
+	phones             int      // phones that signed in
 	types              []string
 	shops, notes       []string
 }
@@ -54,7 +54,7 @@ type person struct {
 // A target is a measured server.
 type target struct {
 	url     *url.URL
-	process *testbed.Server // nil: not ours
+	process *testbed.Server // nil for a server of --at
 }
 
 func (t *target) addr() string { return t.url.Host }
@@ -74,7 +74,7 @@ func (b *bench) open(ctx context.Context) error {
 	} else if err := b.openOther(); err != nil {
 		return err
 	}
-	return b.look(ctx)
+	return b.readTown(ctx)
 }
 
 // openOwn starts stores, seeds a town and starts a server.
@@ -128,8 +128,8 @@ func (b *bench) seed() error {
 	return nil
 }
 
-// settle waits until a server has finished its first background work: it pushes the notes of the
-// town into the inboxes of followers.
+// settle waits until a server has finished its first background work, the fan-out of the seeded
+// notes.
 func (b *bench) settle(ctx context.Context, s *target) error {
 	fmt.Fprintln(b.Progress, "waiting for the server to be idle")
 	for begin := time.Now(); ; {
@@ -138,7 +138,7 @@ func (b *bench) settle(ctx context.Context, s *target) error {
 			return err
 		}
 		select {
-		case <-time.After(idleLook):
+		case <-time.After(idleInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -146,7 +146,7 @@ func (b *bench) settle(ctx context.Context, s *target) error {
 		if err != nil {
 			return err
 		}
-		if after.since(before).server < idleLook/idlePart {
+		if after.since(before).server < idleInterval/idlePart {
 			return nil
 		}
 		if time.Since(begin) > idlePatience {
@@ -156,8 +156,8 @@ func (b *bench) settle(ctx context.Context, s *target) error {
 }
 
 const (
-	idleLook     = 2 * time.Second
-	idlePart     = 25 // of a processor
+	idleInterval = 2 * time.Second
+	idlePart     = 25 // an idle server uses less than 1/25 of a CPU
 	idlePatience = 10 * time.Minute
 )
 
@@ -230,8 +230,8 @@ func (b *bench) openStores() (err error) {
 	return nil
 }
 
-// look reads the users and objects of the town.
-func (b *bench) look(ctx context.Context) (err error) {
+// readTown reads the users and objects of the town.
+func (b *bench) readTown(ctx context.Context) (err error) {
 	if b.people, err = readPeople(b.Tokens); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func readPeople(path string) (people []person, err error) {
 		people = append(people, person{s, testbed.Address(i + 1)})
 	}
 	if len(people) < 100 || people[0].Role != "ADMIN" || people[1].Role != "MERCHANT" {
-		return nil, errors.New("tokens must be of an administrator, a merchant and some hundred customers")
+		return nil, errors.New("tokens must have an administrator, a merchant and at least 98 customers")
 	}
 	return people, nil
 }

@@ -36,10 +36,10 @@ func document(name string) string {
 type work struct {
 	name    string
 	goal    float64 // of what the bare handler answers; 0 is none
-	most    [2]float64
-	bytes   int      // of an answer that is not compared as a whole
+	maxCost [2]float64
+	bytes   int      // of an answer, if it is not compared as a whole
 	without []string // optimizations that its server disables; it has a server of its own
-	own     bool     // has to have stores of our own
+	own     bool     // needs private stores
 
 	repeats   bool     // requests may be sent again
 	fresh     bool     // each round has a new server
@@ -77,8 +77,8 @@ func (w *work) verdict(f *figure, all []*figure) (goal, met string) {
 		goal, ok = fmt.Sprintf("%.2f ≤ %g × %s", times, w.times, w.reference), times <= w.times
 	case w.goal > 0:
 		goal, ok = fmt.Sprintf("≥ %.2f", w.goal), median(f.share) >= w.goal
-	case w.most != [2]float64{}:
-		goal, ok = fmt.Sprintf("≤ %.0f, Postgres ≤ %.0f µs", w.most[0], w.most[1]), median(f.cpu) <= w.most[0] && median(f.postgres) <= w.most[1]
+	case w.maxCost != [2]float64{}:
+		goal, ok = fmt.Sprintf("≤ %.0f, Postgres ≤ %.0f µs", w.maxCost[0], w.maxCost[1]), median(f.cpu) <= w.maxCost[0] && median(f.postgres) <= w.maxCost[1]
 	default:
 		return "", ""
 	}
@@ -90,13 +90,13 @@ func (w *work) verdict(f *figure, all []*figure) (goal, met string) {
 
 const (
 	variety   = 1024             // different requests of a read
-	crowd     = 2000             // their senders
-	tries     = 20_000           // of a sale
+	crowd     = 2000             // users that send them
+	tries     = 20_000           // buyers of a sale
 	checkIns  = 6_000            // of a round, at most
 	logins    = 1_000            // of a round
 	patience  = 10 * time.Second // for a login code
-	commented = 40               // notes, and by how many
-	comments  = 10
+	commented = 40               // notes with comments
+	comments  = 10               // per note
 )
 
 func (b *bench) works() []*work {
@@ -104,8 +104,8 @@ func (b *bench) works() []*work {
 		b.reading("cached shop", "shop", oneShop, 1, work{goal: 0.45}),
 		b.reading("request log of a cached shop", "shop", oneShop, 1,
 			work{goal: 0.97, own: true, baseline: []string{"--log-level", "warn"}}),
-		{name: "uncached shop", most: [2]float64{190, 75}, bytes: 360, requests: b.shopsOnce},
-		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
+		{name: "uncached shop", maxCost: [2]float64{190, 75}, bytes: 360, requests: b.shopsOnce},
+		{name: "uncached shop without cache", maxCost: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
 		b.visiting("first visit of a cached shop", "shop", oneShop, 1, work{reference: "cached shop", times: 1.5, bytes: 328}),
 		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.36}),
 		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
@@ -153,8 +153,8 @@ func (b *bench) reading(name, of string, variables func(b *bench, n int) map[str
 }
 
 // visiting returns a work that reads the given number of nodes per response, each time for a person
-// new to this server. Redis caches their data, because they come from another server. The crowd
-// comes before, so that the new server has cached what many clients read.
+// new to this server. Redis has their data, because another server has read it. Before that the
+// crowd sends its requests, so that the new server has cached popular data.
 func (b *bench) visiting(name, of string, variables func(b *bench, n int) map[string]any, nodes int, w work) *work {
 	w.name, w.own, w.fresh = name, true, true
 	var visitors []person
@@ -230,7 +230,7 @@ func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
 		}
 		r.want = bytes.Clone(answer)
 	}
-	return errors.New("answers differ each time")
+	return errors.New("all answers differ")
 }
 
 // nodesIn counts the objects of a response by their ids.
@@ -241,7 +241,7 @@ func nodesIn(answer []byte) int {
 	return min(1, strings.Count(string(answer), `"id":`))
 }
 
-// someone returns a random customer.
+// someone returns one of the first customers, by n.
 func (b *bench) someone(n int) person {
 	all := min(crowd, len(b.people)-2)
 	return b.people[2+n%all]
@@ -279,8 +279,8 @@ func (b *bench) notePages(ctx context.Context, s *target) ([]request, error) {
 	return b.reading("", "note", func(_ *bench, n int) map[string]any { return vars{"id": notes[n%len(notes)]} }, comments, work{}).requests(ctx, s)
 }
 
-// greet sends one request of each person, as users look around before they act.
-func (b *bench) greet(ctx context.Context, s *target, people []person) error {
+// warmSessions sends one request of each person, so that the server has cached their sessions.
+func (b *bench) warmSessions(ctx context.Context, s *target, people []person) error {
 	all := make([]request, len(people))
 	for i, p := range people {
 		all[i] = request{wire: wire(s, p, "{ me { id } }", nil), want: []byte(p.ID)}
@@ -294,7 +294,7 @@ func (b *bench) greet(ctx context.Context, s *target, people []person) error {
 // orders requests orders of a new sale with enough stock.
 func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 	people := b.people[2:min(len(b.people), tries+2)]
-	if err := b.greet(ctx, s, people); err != nil {
+	if err := b.warmSessions(ctx, s, people); err != nil {
 		return nil, err
 	}
 	var mine struct {
@@ -322,9 +322,9 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 		"beginsAt": now.Add(time.Second).UTC().Format(time.RFC3339), "endsAt": now.Add(time.Hour).UTC().Format(time.RFC3339),
 	}}, &made)
 	if err != nil || len(made.CreateFlashVoucher.UserErrors) > 0 {
-		return nil, fmt.Errorf("make a sale: %v, %w", made.CreateFlashVoucher.UserErrors, err)
+		return nil, fmt.Errorf("create sale: %v, %w", made.CreateFlashVoucher.UserErrors, err)
 	}
-	time.Sleep(3 * time.Second) // until it is open, and the orders of the sale before are stored
+	time.Sleep(3 * time.Second) // the sale opens, and orders of the previous sale are stored
 	text, all := document("order"), make([]request, len(people))
 	for i, p := range people {
 		all[i] = request{wire: wire(s, p, text, vars{"voucher": made.CreateFlashVoucher.Voucher.ID}), want: []byte(`{"data":{"orderVoucher":{"order":{"id":"`)}
@@ -344,7 +344,7 @@ func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
 	for i, p := range people {
 		all[i] = request{wire: wire(s, p, text, nil), want: []byte(`"userErrors":[]`)}
 	}
-	return all, b.greet(ctx, s, people)
+	return all, b.warmSessions(ctx, s, people)
 }
 
 // logIn requests logins of phones with a code.

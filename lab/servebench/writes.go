@@ -97,7 +97,7 @@ func (w *writes) openForWrites(ctx context.Context) error {
 	if w.server, err = w.startBy(ctx, w.writeServer); err != nil {
 		return err
 	}
-	if err := w.look(ctx); err != nil {
+	if err := w.readTown(ctx); err != nil {
 		return err
 	}
 	if w.ids, err = w.readRanges(ctx, manyNotes); err != nil {
@@ -247,7 +247,7 @@ func (w *writes) load(ctx context.Context, m *mutation, round int, dur time.Dura
 		if round != warmRound {
 			w.bareRates = append(w.bareRates, rate)
 		}
-	} else if err := w.greet(ctx, w.server, w.callers(m)); err != nil { // orders have greeted
+	} else if err := w.warmSessions(ctx, w.server, w.callers(m)); err != nil { // orders have greeted
 		return nil, err
 	}
 	if _, err := w.rest(ctx); err != nil {
@@ -350,7 +350,7 @@ func (w *writes) allCosts(ctx context.Context) (c allCost, err error) {
 // The time after a load.
 const (
 	minRest      = 500 * time.Millisecond
-	restLook     = 100 * time.Millisecond
+	restInterval = 100 * time.Millisecond
 	restPatience = 20 * time.Second
 )
 
@@ -367,7 +367,7 @@ func (w *writes) rest(ctx context.Context) (time.Duration, error) {
 		} else if waited > restPatience {
 			return 0, fmt.Errorf("%d outbox jobs were not done within %v", waiting, restPatience)
 		}
-		if err := pause(ctx, restLook); err != nil {
+		if err := pause(ctx, restInterval); err != nil {
 			return 0, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	requestPatience = 10 * time.Second // until an answer is none
+	requestPatience = 10 * time.Second // per request
 	maxAnswer       = 4 << 20
 )
 
@@ -48,7 +48,7 @@ func newClient(servers []string, documents map[string]string) *client {
 
 // A person is a user or an anonymous client.
 type person struct {
-	n       int    // decides the address and the server
+	n       int    // determines the address and the server
 	token   string // "" for an anonymous client
 	id      string // global
 	visitor string // the cookie

@@ -17,23 +17,22 @@ import (
 const (
 	maxMessage     = 1 << 20
 	reconnectPause = time.Second
-	laterNotes     = 10_000 // with a known time of publishing
+	laterNotes     = 10_000 // newest notes with a known publish time
 )
 
-// An audience follows live feeds over WebSockets. It reconnects when one ends, and resumes where it
-// was.
+// An audience follows live feeds over WebSockets. It reconnects, and resumes from the last cursor.
 type audience struct {
 	servers []string
 	text    string // of the subscription, as the app has it
 
 	mu        sync.Mutex
-	began     map[string]time.Time // notes, and when they began to be published
-	order     []string             // the same, oldest first
-	delays    []time.Duration      // from then on, until a follower received it
-	told      int
+	began     map[string]time.Time // start of the publish request by note
+	order     []string             // notes, oldest first
+	delays    []time.Duration      // from that start until a follower received the note
+	reported  int
 	connected int
 	opened    int
-	ended     map[string]int // why sockets ended
+	ended     map[string]int // sockets by reason of their end
 }
 
 func newAudience(servers []string, documents map[string]string) (*audience, error) {
@@ -158,7 +157,7 @@ func (a *audience) next(payload json.RawMessage, after *string) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told++
+	a.reported++
 	if began, ok := a.began[got.Data.FeedUpdates.Note.ID]; ok {
 		a.delays = append(a.delays, time.Since(began))
 	}

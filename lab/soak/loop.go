@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// An arrival is one work that begins at a time drawn before the run.
+// An arrival is one work of the schedule.
 type arrival struct {
-	at   time.Duration // since the begin of the run
+	at   time.Duration // since the start of the run
 	work *work
-	sale int // of a buyer in a race, which; -1 for others
-	n    int // in the schedule
+	sale int // index of the sale for a buyer; -1 for others
+	n    int // index in the schedule
 }
 
 // A sample is the outcome of an arrival.
 type sample struct {
 	work   *work
-	at     time.Duration // when it was to begin
-	took   time.Duration // from then on, to its last answer
-	sent   time.Duration // how much later than intended it began
-	failed string        // code of what went wrong; "" if the answer was right
-	text   string        // what it was, in words
+	at     time.Duration // scheduled start
+	took   time.Duration // from the scheduled start to the last answer
+	sent   time.Duration // delay of the actual start
+	failed string        // code of the failure; "" if the answers were correct
+	text   string        // message of the failure
 }
 
 // dropped is the code of arrivals that exceed the limit of concurrent works.
 const dropped = "DROPPED"
 
-// draw returns a schedule: works by their weights, rate of them per second, with exponential gaps
-// as of many independent users. The same seed gives the same schedule.
+// draw returns a schedule of rate works per second, chosen by weight, with exponential gaps like
+// those of many independent users. The same seed gives the same schedule.
 func draw(works []*work, rate float64, dur time.Duration, seed uint64) []arrival {
 	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a load is no secret
 	total := 0
@@ -60,7 +60,7 @@ func race(buy *work, sale, buyers int, opens, within time.Duration, seed uint64)
 	rnd := rand.New(rand.NewPCG(seed, uint64(100+sale))) //nolint:gosec // the same
 	all := make([]arrival, buyers)
 	for i := range all {
-		// Squared: the density is highest at the begin.
+		// Squared, so that the density is highest at the start.
 		late := rnd.Float64()
 		all[i] = arrival{at: opens + time.Duration(late*late*float64(within)), work: buy, sale: sale}
 	}
@@ -78,11 +78,10 @@ func inOrder(all []arrival) []arrival {
 
 // A loop runs a schedule. It is open: no arrival waits for the responses of others.
 //
-// Every latency counts from the scheduled begin of the work, not from its actual begin. So the loop
-// includes arrivals during a stall (coordinated omission, as Gil Tene calls it), and needs no
-// correction afterwards.
+// Every latency counts from the scheduled start of the work, not from its actual start. This avoids
+// coordinated omission, as Gil Tene calls it: a stall delays all works that it should.
 type loop struct {
-	room chan struct{} // one for each that is under way; full, arrivals are dropped
+	room chan struct{} // active works; arrivals are dropped while it is full
 	do   func(ctx context.Context, a arrival) error
 
 	mu      sync.Mutex

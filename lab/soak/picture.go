@@ -50,7 +50,7 @@ type plot struct {
 func (c *course) picture() []byte {
 	plots := c.plots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"How two servers bore a mixed load\">\n%s", wide, high*len(plots)+10, pictureStyle)
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Two servers under a mixed load\">\n%s", wide, high*len(plots)+10, pictureStyle)
 	fmt.Fprintf(&b, "<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", wide, high*len(plots)+10)
 	for i, p := range plots {
 		fmt.Fprintf(&b, "<g transform=\"translate(0 %d)\">\n", i*high)
@@ -87,9 +87,9 @@ func (c *course) plots() []plot {
 		}
 	}
 	plots := []plot{
-		{title: "Time of a work, from its intended begin, ms", log: true, least: 1, lines: []line{{"p50", at, p50}, {"p99", at, p99}, {"longest", at, most}}},
-		{title: "Works begun and failed, a second", lines: []line{{"begun", at, works}, {"failed", at, failed}}},
-		{title: "Hits of caches ÷ reads in ten seconds, percent", least: 80, lines: []line{c.ratioLine()}},
+		{title: "Latency since the scheduled start, ms", log: true, least: 1, lines: []line{{"p50", at, p50}, {"p99", at, p99}, {"longest", at, most}}},
+		{title: "Works started and failed per second", lines: []line{{"started", at, works}, {"failed", at, failed}}},
+		{title: "Cache hits ÷ reads in ten seconds, percent", least: 80, lines: []line{c.ratioLine()}},
 	}
 	for i, g := range gauges() {
 		p := plot{title: strings.ToUpper(g.name[:1]) + g.name[1:]}
@@ -147,7 +147,7 @@ func (c *course) draw(b *strings.Builder, p plot) {
 		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f s</text>\n", x(at), plotFoot+18, at.Seconds())
 	}
 	for _, h := range c.harms {
-		fmt.Fprintf(b, "<rect class=\"fault\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>the %s Redis is away</title></rect>\n",
+		fmt.Fprintf(b, "<rect class=\"fault\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>the %s Redis is down</title></rect>\n",
 			x(h.from), plotTop, max(x(h.till)-x(h.from), 2), plotFoot-plotTop, h.name)
 		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\">%s Redis</text>\n", x(h.from)+4, plotTop+10, h.name)
 	}

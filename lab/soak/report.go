@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// afterHarm reports whether a time is in a fault or its aftermath.
-func (c *course) afterHarm(at time.Duration) bool {
+// nearFault reports whether a work at a time may be affected by a fault.
+func (c *course) nearFault(at time.Duration) bool {
 	return slices.ContainsFunc(c.harms, func(h harm) bool { return at >= h.from-requestPatience && at < h.till+aftermath })
 }
 
 // report writes the results. It returns [ErrMissed] if a goal was not met.
 func (c *course) report(out io.Writer) error {
 	c.works(out)
-	c.harmed(out)
+	c.printFaults(out)
 	c.examples(out)
 	met := true
 	_, _ = fmt.Fprintln(out)
@@ -66,7 +66,7 @@ func (c *course) works(out io.Writer) {
 	var calm []sample
 	for _, s := range c.samples {
 		by[s.work.name] = append(by[s.work.name], s)
-		if !c.afterHarm(s.at) {
+		if !c.nearFault(s.at) {
 			calm = append(calm, s)
 		}
 	}
@@ -75,18 +75,18 @@ func (c *course) works(out io.Writer) {
 	}
 	line("all", c.samples)
 	if len(c.harms) > 0 {
-		line("all, away from faults", calm)
+		line("all, without faults", calm)
 	}
 	_ = table.Flush()
 }
 
-// harmed prints what users saw of each fault.
-func (c *course) harmed(out io.Writer) {
+// printFaults prints the effect of each fault on users.
+func (c *course) printFaults(out io.Writer) {
 	for _, h := range c.harms {
 		within := c.between(h.from-requestPatience, h.till+aftermath)
 		_, failed := split(within)
-		_, _ = fmt.Fprintf(out, "\nThe %s Redis restarted %.1f s after the begin and was away for %.1f s.\n", h.name, h.from.Seconds(), (h.till - h.from).Seconds())
-		_, _ = fmt.Fprintf(out, "  failed of %d works around it: %s\n", len(within), tallied(failed))
+		_, _ = fmt.Fprintf(out, "\nThe %s Redis stopped %.1f s after the start and was down for %.1f s.\n", h.name, h.from.Seconds(), (h.till - h.from).Seconds())
+		_, _ = fmt.Fprintf(out, "  failed of %d works around it: %s\n", len(within), formatCounts(failed))
 		normal := c.slowest(c.between(h.from-40*time.Second, h.from-requestPatience))
 		_, _ = fmt.Fprintln(out, "  second  works  p50 ms  p99 ms  longest  failed")
 		for from := h.from - 2*time.Second; from < h.till+8*time.Second; from += time.Second {
@@ -94,10 +94,10 @@ func (c *course) harmed(out io.Writer) {
 			took, failed := split(one)
 			slices.Sort(took)
 			_, _ = fmt.Fprintf(out, "  %+6.0f  %5d  %6.1f  %6.1f  %7.1f  %s\n", (from - h.from).Seconds(), len(one),
-				millis(percentile(took, 50)), millis(percentile(took, 99)), millis(percentile(took, 100)), tallied(failed))
+				millis(percentile(took, 50)), millis(percentile(took, 99)), millis(percentile(took, 100)), formatCounts(failed))
 		}
 		last, slow := c.normalAfter(h, normal)
-		_, _ = fmt.Fprintf(out, "  the last work that failed began %+.1f s after the Redis went; p99 of a second was below twice the %.1f ms of before from %+.0f s on\n",
+		_, _ = fmt.Fprintf(out, "  the last failed work began %+.1f s after the stop; p99 before the fault %.1f ms, and at most twice that in each second from %+.0f s on\n",
 			last.Seconds(), millis(normal), slow.Seconds())
 	}
 }
@@ -146,8 +146,8 @@ func (c *course) slowest(samples []sample) time.Duration {
 	return percentile(all, 50)
 }
 
-// normalAfter returns when the last work after a fault failed, and after which second of the
-// following minute none was slow.
+// normalAfter returns when the last failed work after a fault began, and from when on the p99 of
+// each second was at most twice the normal one. Both count from the start of the fault.
 func (c *course) normalAfter(h harm, normal time.Duration) (failed, slow time.Duration) {
 	for _, s := range c.between(h.from-requestPatience, h.from+time.Minute) {
 		if s.failed != "" {
@@ -191,7 +191,7 @@ func (c *course) goals() []goal {
 		if s.failed != dropped {
 			sent = append(sent, s.sent)
 		}
-		if c.afterHarm(s.at) {
+		if c.nearFault(s.at) {
 			continue
 		}
 		calm++
@@ -203,7 +203,7 @@ func (c *course) goals() []goal {
 	for _, of := range bad {
 		n += of
 	}
-	goals = append(goals, goal{"works that failed, away from faults", fmt.Sprintf("%s of %d", tallied(bad), calm), "≤ 1 of 10 000", float64(n) <= errorGoal*float64(calm)})
+	goals = append(goals, goal{"works that failed, without faults", fmt.Sprintf("%s of %d", formatCounts(bad), calm), "≤ 1 of 10 000", float64(n) <= errorGoal*float64(calm)})
 	warm := c.warmTimes()
 	by := hitRatio(c.series, warm...)
 	goals = append(goals, goal{
@@ -215,7 +215,7 @@ func (c *course) goals() []goal {
 		goals = append(goals, goal{what: "  the same with the minute after the cache Redis came back empty", measured: fmt.Sprintf("%.2f %% of %.0f", 100*whole.ratio(), whole.all)})
 	}
 	for _, line := range worst(by, 6) {
-		goals = append(goals, goal{what: "  of those with most misses", measured: line})
+		goals = append(goals, goal{what: "  policies with most misses", measured: line})
 	}
 	for i, g := range gauges() {
 		for j, of := range c.series {
@@ -228,12 +228,12 @@ func (c *course) goals() []goal {
 	}
 	goals = append(goals, goal{"reads of /metrics without an answer", fmt.Sprint(c.missed), "0", c.missed == 0})
 	for i, t := range c.tallies {
-		measured := fmt.Sprintf("%d units, %d ordered, %d paid; %d reported, %d of them FAILED", t.initial, t.live, t.paid, t.told, t.failed)
+		measured := fmt.Sprintf("%d units, %d ordered, %d paid; %d reported, %d of them FAILED", t.initial, t.live, t.paid, t.reported, t.failed)
 		measured = strings.Join(append([]string{measured}, t.wrong...), "; ")
 		goals = append(goals, goal{fmt.Sprintf("sale %d adds up in the rows, in Redis and with the buyers' answers", i+1), measured, "yes", len(t.wrong) == 0})
 	}
-	goals = append(goals, c.heard(), goal{
-		what: "the client began later than intended, p99 and longest", measured: func() string {
+	goals = append(goals, c.liveGoal(), goal{
+		what: "delay of the client's own starts, p99 and longest", measured: func() string {
 			slices.Sort(sent)
 			return fmt.Sprintf("%.1f and %.1f ms", millis(percentile(sent, 99)), millis(percentile(sent, 100)))
 		}(),
@@ -241,12 +241,12 @@ func (c *course) goals() []goal {
 	return goals
 }
 
-// heard returns the row of live feeds.
-func (c *course) heard() goal {
+// liveGoal returns the row of live feeds.
+func (c *course) liveGoal() goal {
 	slices.Sort(c.live.delays)
 	return goal{
-		what: "notes received by live feeds; from the begin of publishing, p50 and p99; sockets that ended",
-		measured: fmt.Sprintf("%d; %.1f and %.1f ms; %s", c.live.told, millis(percentile(c.live.delays, 50)),
-			millis(percentile(c.live.delays, 99)), tallied(c.live.ended)),
+		what: "notes received by live feeds; delay since the publish request, p50 and p99; sockets that ended",
+		measured: fmt.Sprintf("%d; %.1f and %.1f ms; %s", c.live.reported, millis(percentile(c.live.delays, 50)),
+			millis(percentile(c.live.delays, 99)), formatCounts(c.live.ended)),
 	}
 }

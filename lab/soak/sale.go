@@ -22,7 +22,7 @@ var (
 const (
 	salePatience = time.Minute            // until the last order is stored
 	thinking     = time.Second            // before a buyer pays
-	saleLead     = 10 * time.Second       // that a sale is known before it opens
+	saleLead     = 10 * time.Second       // from the creation of a sale to its start
 	pollOrder    = 250 * time.Millisecond // of an order that is QUEUED
 )
 
@@ -32,9 +32,9 @@ type sale struct {
 	stock int
 	id    string // global; "" before it is made; mu guards it and the fields below
 
-	mu      sync.Mutex
-	trouble error             // why it could not be made
-	told    map[string]string // orders that buyers received: global id → "", or PAID
+	mu       sync.Mutex
+	trouble  error             // of its last failed creation
+	reported map[string]string // orders reported to buyers: global id → "", or PAID
 }
 
 // schedule creates sales, each some seconds before it opens, until ctx ends. After a refusal the
@@ -95,8 +95,8 @@ func (s *sale) known() string {
 	return s.id
 }
 
-// lookAtSale visits the page of the newest sale, if there is one.
-func (c *crowd) lookAtSale(ctx context.Context, v *visit) error {
+// viewSale reads the page of the newest sale, if there is one.
+func (c *crowd) viewSale(ctx context.Context, v *visit) error {
 	id := ""
 	for _, s := range c.sales {
 		if known := s.known(); known != "" {
@@ -125,7 +125,7 @@ func (c *crowd) order(ctx context.Context, v *visit) error {
 	if id == "" {
 		return failure{"NO_SALE", "not created"}
 	}
-	// In a race each arrival is another user: users do not come to a sale repeatedly.
+	// Each arrival at a sale is a random user, not the visitor.
 	who := c.people[2+v.rnd.IntN(len(c.people)-2)]
 	var got struct {
 		OrderVoucher struct {
@@ -149,20 +149,20 @@ func (c *crowd) order(ctx context.Context, v *visit) error {
 	if o == nil {
 		return wrong("neither an order nor a refusal")
 	}
-	s.tell(o.ID, "")
+	s.recordOrder(o.ID, "")
 	if v.rnd.IntN(10) < 8 {
 		c.after(ctx, thinking, c.paying, func(ctx context.Context) error { return c.pay(ctx, who, s, o.ID, o.Status) })
 	}
 	return nil
 }
 
-func (s *sale) tell(order, status string) {
+func (s *sale) recordOrder(order, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil {
-		s.told = map[string]string{}
+	if s.reported == nil {
+		s.reported = map[string]string{}
 	}
-	s.told[order] = status
+	s.reported[order] = status
 }
 
 // pay waits until an order is stored, and pays it.
@@ -204,14 +204,14 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 	if got.PayOrder.Order == nil || got.PayOrder.Order.Status != "PAID" {
 		return wrong("a paid order is not PAID")
 	}
-	s.tell(order, "PAID")
+	s.recordOrder(order, "PAID")
 	return nil
 }
 
 // A tally is the final state of a sale.
 type tally struct {
 	initial, left, live, users, paid int
-	told, failed                     int
+	reported, failed                 int
 	wrong                            []string
 }
 
@@ -260,8 +260,8 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	paid := 0
-	for order, status := range s.told {
-		t.told++
+	for order, status := range s.reported {
+		t.reported++
 		if status == "PAID" {
 			paid++
 		}

@@ -1,6 +1,5 @@
-// Package soak runs a realistic mixed load on two whole servers for minutes. It checks that
-// responses are correct and fast, caches hit, memory levels off, and users see little of a Redis
-// restart.
+// Package soak runs a realistic mixed load on two whole servers for minutes. It checks responses,
+// latencies, hit ratios of caches, growth of memory, and the effect of restarts of Redis.
 package soak
 
 import (
@@ -24,20 +23,20 @@ const (
 	warmUp     = time.Minute      // after which hits are counted
 	ratioGoal  = 0.95             // of all reads of caches
 	errorGoal  = 1.0 / 10_000     // of arrivals, away from faults
-	aftermath  = 15 * time.Second // of a fault, in which failures are its
-	downFor    = 2 * time.Second  // of a Redis that restarts
-	raceTime   = 4 * time.Second  // in which most buyers come
-	settleTime = 2 * time.Minute  // until all that was begun has ended
+	aftermath  = 15 * time.Second // after a fault; failures within it count for the fault
+	downFor    = 2 * time.Second  // downtime of a restarted Redis
+	raceTime   = 4 * time.Second  // for all buyers of a sale to arrive
+	settleTime = 2 * time.Minute  // for all sales to settle
 )
 
 // Options configures [Run]. Again, Documents and Dir are required.
 type Options struct {
 	Again     func(args ...string) *exec.Cmd // a process of this program: soak, or tandian with its command line
 	Documents map[string]string              // the app's, by hash
-	Dir       string                         // for the picture and the logs of the servers; it is made
+	Dir       string                         // for the chart and the server logs; created if missing
 
 	Dur     time.Duration // default 10 minutes
-	Rate    float64       // works a second, without races; default 150
+	Rate    float64       // works per second, without sales; default 150
 	Seed    uint64        // determines users, works and times
 	Users   int           // default 20 000
 	Shops   int           // default 20 000
@@ -45,7 +44,7 @@ type Options struct {
 	Follows int           // default 200 000
 	Sockets int           // that follow live feeds; default 100
 	Room    int           // maximum of concurrent works; default 2000
-	Faults  []string      // what restarts: state, cache
+	Faults  []string      // Redis servers to restart: state, cache
 
 	Progress io.Writer // default nowhere
 }
@@ -65,7 +64,7 @@ type harm struct {
 	from, till time.Duration // since the begin, until it was up again
 }
 
-// A course holds the course of a run.
+// A course holds the results of a run.
 type course struct {
 	o       Options
 	samples []sample
@@ -86,11 +85,11 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 		o.Progress = io.Discard
 	}
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil { //nolint:gosec // a picture to look at
-		return fmt.Errorf("make the folder of the picture: %w", err)
+		return fmt.Errorf("create output folder: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "soak")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	var s stage
@@ -108,7 +107,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	return c.report(out)
 }
 
-// measure runs the load and its checks.
+// measure runs the load and checks the sales.
 func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, error) {
 	if err := s.openStores(ctx); err != nil {
 		return nil, err
@@ -155,11 +154,11 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 			l.note(sm)
 		})
 	}
-	beside, besideCtx := errgroup.WithContext(background)
-	beside.Go(func() error { watch.run(besideCtx, begin); return nil })
-	beside.Go(func() error { c.progress(besideCtx, l, begin); return nil })
-	beside.Go(func() error { return s.harm(besideCtx, o, begin, c) })
-	beside.Go(func() error { return crowd.schedule(besideCtx, begin) })
+	group, groupCtx := errgroup.WithContext(background)
+	group.Go(func() error { watch.run(groupCtx, begin); return nil })
+	group.Go(func() error { c.progress(groupCtx, l, begin); return nil })
+	group.Go(func() error { return s.harm(groupCtx, o, begin, c) })
+	group.Go(func() error { return crowd.schedule(groupCtx, begin) })
 	l.run(ctx, schedule, begin)
 	later.Wait()
 	settle, cancel := context.WithTimeout(ctx, settleTime)
@@ -172,7 +171,7 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 		c.tallies = append(c.tallies, t)
 	}
 	stop()
-	if err := beside.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	sockets.Wait()
@@ -246,7 +245,7 @@ func (c *course) progress(ctx context.Context, l *loop, begin time.Time) {
 		took, failed := split(recent)
 		slices.Sort(took)
 		fmt.Fprintf(c.o.Progress, "soak: %3.0f s of %.0f, %4.0f works/s, p50 %.1f ms, p99 %.1f ms, %d under way, failed: %s\n", time.Since(begin).Seconds(), c.o.Dur.Seconds(),
-			float64(len(recent))/10, millis(percentile(took, 50)), millis(percentile(took, 99)), len(l.room), tallied(failed))
+			float64(len(recent))/10, millis(percentile(took, 50)), millis(percentile(took, 99)), len(l.room), formatCounts(failed))
 	}
 }
 
@@ -263,7 +262,7 @@ func split(samples []sample) (took []time.Duration, failed map[string]int) {
 	return took, failed
 }
 
-func tallied(by map[string]int) string {
+func formatCounts(by map[string]int) string {
 	if len(by) == 0 {
 		return "none"
 	}

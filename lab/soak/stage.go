@@ -26,8 +26,8 @@ var (
 )
 
 const (
-	servers  = 2
-	somewhat = 5000 // places that people look around from
+	servers   = 2
+	maxPlaces = 5000 // locations of users
 )
 
 // A stage holds stores and servers for one run, as in production: a durable Redis for state, one
@@ -169,7 +169,7 @@ func (s *stage) crowd(ctx context.Context, o Options, people []person, api *clie
 	if c.shops.last-c.shops.first+1 != int64(o.Shops) || c.notes.last-c.notes.first+1 != int64(o.Notes) {
 		return nil, fmt.Errorf("ids of the town have gaps: shops %d to %d, notes %d to %d", c.shops.first, c.shops.last, c.notes.first, c.notes.last)
 	}
-	rows, err := s.db.QueryContext(ctx, sqldb.Statement(placesSQL), somewhat)
+	rows, err := s.db.QueryContext(ctx, sqldb.Statement(placesSQL), maxPlaces)
 	if err != nil {
 		return nil, fmt.Errorf("read places: %w", err)
 	}

@@ -125,7 +125,7 @@ type watch struct {
 
 	mu     sync.Mutex
 	series [][]moment // of each server
-	missed int        // looks that no server answered
+	missed int        // failed reads
 }
 
 func newWatch(api *client) *watch {
@@ -217,7 +217,7 @@ func hitRatio(series [][]moment, times ...[2]time.Duration) map[string]reads {
 // A level shows whether a gauge levels off.
 type level struct {
 	middle, last, most float64
-	off                bool // it does
+	off                bool // whether it does
 }
 
 // levelling compares the median of the last fifth of a run with that of the middle one: it may be a

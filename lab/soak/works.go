@@ -43,7 +43,7 @@ func works() []*work {
 		{"hot notes", 80, (*crowd).hot},
 		{"note and comments", 130, (*crowd).note},
 		{"feed", 100, (*crowd).feed},
-		{"sale", 30, (*crowd).lookAtSale},
+		{"sale", 30, (*crowd).viewSale},
 		{"visit beacon", 50, (*crowd).beacon},
 		{"sign in", 10, (*crowd).signIn},
 		{"like or unlike", 50, (*crowd).like},
@@ -358,11 +358,11 @@ func (c *crowd) comment(ctx context.Context, v *visit) error {
 }
 
 func (c *crowd) follow(ctx context.Context, v *visit) error {
-	whom := c.famous(v.rnd)
-	if whom.id == v.who.id {
-		whom = c.people[2+v.rnd.IntN(len(c.people)-2)]
+	followee := c.famous(v.rnd)
+	if followee.id == v.who.id {
+		followee = c.people[2+v.rnd.IntN(len(c.people)-2)]
 	}
-	if whom.id == v.who.id {
+	if followee.id == v.who.id {
 		return nil
 	}
 	document, field := "Follow", "follow"
@@ -373,14 +373,14 @@ func (c *crowd) follow(ctx context.Context, v *visit) error {
 		User       *struct{ ID string }
 		UserErrors userErrors
 	}
-	if err := c.api.ask(ctx, v.who, document, vars{"userId": whom.id}, &got); err != nil {
+	if err := c.api.ask(ctx, v.who, document, vars{"userId": followee.id}, &got); err != nil {
 		return err
 	}
 	p := got[field]
 	if err := p.UserErrors.refused(); err != nil {
 		return err
 	}
-	if p.User == nil || p.User.ID != whom.id {
+	if p.User == nil || p.User.ID != followee.id {
 		return wrong("%s of another user", document)
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 // answerPatience limits one request, so that a hanging server does not hang the load.
 const answerPatience = 20 * time.Second
 
-// A Conn is one connection to a server, opened on first use. It is minimal, because it shares the
-// machine with the measured server. It is for one goroutine.
+// A Conn is one HTTP connection to a server, opened on first use. It is minimal, because it shares
+// the machine with the measured server. It is not safe for concurrent use.
 type Conn struct {
 	Addr   string // of the server
 	Status int    // HTTP status of the last answer
@@ -49,7 +49,7 @@ func (c *Conn) Ask(ctx context.Context, request []byte) (body []byte, err error)
 	}
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("ask: %w", err)
+		return nil, fmt.Errorf("send request: %w", err)
 	}
 	return c.body, nil
 }

@@ -63,7 +63,7 @@ const clockTick = 10 * time.Millisecond
 // stat holds fields of /proc/PID/stat.
 type stat struct {
 	parent   string
-	own, all time.Duration // with its children that are over
+	own, all time.Duration // all includes ended children
 }
 
 func statOf(pid string) (s stat, ok bool) {

@@ -1,6 +1,5 @@
-// Package testbed starts the processes of a measurement over HTTP: the server, and a bare
-// handler to compare it with. It reads their CPU time and that of their stores, and opens
-// lean connections to them.
+// Package testbed starts the processes of a measurement over HTTP: the server, and a bare handler
+// to compare it with. It reads their CPU time and that of their stores, and has a cheap HTTP client.
 package testbed
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Town holds the sizes for `tandian seed`.
+// A Town holds the sizes of the data that `tandian seed` generates.
 type Town struct {
 	Users, Shops, Notes, Follows int
 	Seed                         uint64
@@ -33,13 +33,13 @@ type Session struct{ ID, Role, Token string }
 func ReadSessions(path string) (all []Session, err error) {
 	file, err := os.Open(path) //nolint:gosec // the path comes from this program or its user
 	if err != nil {
-		return nil, fmt.Errorf("read the sessions of the town: %w", err)
+		return nil, fmt.Errorf("read sessions: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 3 {
-			return nil, errors.New("read the sessions of the town: a line does not have three fields")
+			return nil, errors.New("read sessions: a line does not have three fields")
 		}
 		all = append(all, Session{fields[0], fields[1], fields[2]})
 	}

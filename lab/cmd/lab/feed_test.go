@@ -19,13 +19,13 @@ func TestBenchFeedPrintsItsTable(t *testing.T) {
 	for _, line := range []string{
 		`publishing, no follower +p50 [\d.]+ ms, p99 [\d.]+ ms`,
 		`publishing, 1200 followers, all with inboxes +p50 [\d.]+ ms, p99 [\d.]+ ms`,
-		`publishing, 1500 followers, a star +p50 [\d.]+ ms, p99 [\d.]+ ms`,
+		`publishing, 1500 followers, a celebrity +p50 [\d.]+ ms, p99 [\d.]+ ms`,
 		`from publishing to the last of 1200 +p50 \d+ ms`,
 		`fan-out, inboxes +\d+/s`,
 		`inboxes that have the last note +1200 +1200 +yes`,
-		`first page, who follows 80 authors +\d+/s, p50 [\d.]+ ms`,
-		`page behind 400, who follows 80 authors and 5 stars +\d+/s`,
-		`page behind 600, below the inbox, who follows 80 authors +\d+/s`,
+		`first page, reader follows 80 authors +\d+/s, p50 [\d.]+ ms`,
+		`page behind 400, reader follows 80 authors and 5 celebrities +\d+/s`,
+		`page behind 600, below the inbox, reader follows 80 authors +\d+/s`,
 		`an inbox of 501, by default +\d+ bytes`,
 		`an inbox of 501, zset-max-listpack-entries 512 +\d+ bytes`,
 	} {

@@ -25,8 +25,8 @@ import (
 // errTandian reports that the command line of a server failed.
 var errTandian = errors.New("server command failed")
 
-// processCommand returns the hidden commands that other commands start as processes. All but tandian
-// answer requests from their input and exit when it ends.
+// processCommand returns the hidden commands that other commands start as processes. Except tandian,
+// they answer requests from their input and exit when it ends.
 func (c *commands) processCommand() *cobra.Command {
 	settings := func(f *pflag.FlagSet) { f.AddFlagSet(c.cfg.Flags()) }
 	tandian := newCommand(spec{

@@ -22,7 +22,7 @@ type Anomaly struct {
 // Verdict is the result of one anomaly for one variant.
 type Verdict struct {
 	Passes bool
-	None   bool   // the question does not arise
+	None   bool   // the anomaly does not arise
 	Why    string // what happened instead
 }
 
@@ -36,7 +36,7 @@ func (v Verdict) String() string {
 	return "FAILS"
 }
 
-// errNone means that the anomaly does not arise for a scheme.
+// errNone reports that the anomaly does not arise for a scheme.
 var errNone = errors.New("does not arise")
 
 // patience limits the time of events that must happen at once, and the wait for effects that only
@@ -61,7 +61,7 @@ func Anomalies() []Anomaly {
 	}
 }
 
-// Try runs one anomaly on one variant. It returns an error only if the anomaly could not be tried.
+// Try runs one anomaly on one variant. An error means that the anomaly could not be tried.
 func Try(ctx context.Context, a Anomaly, v Variant, url, prefix string) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -93,8 +93,8 @@ type lab struct {
 	opened      map[*fleet]struct{}
 }
 
-// stage holds three processes over one database and keys of their own, and gates for its loads, its
-// transactions before they commit and its writes after that.
+// stage holds three processes over one database, with their own keys. Gates stop its loads, its
+// transactions before their commit, and its writes after it.
 type stage struct {
 	db                     *DB
 	prefix                 string

@@ -1,11 +1,10 @@
-// Package cache compares common ways to cache rows in Redis with Tandian's, under one harness:
-// libraries, and commonly taught schemes of a few lines, correct and wrong.
+// Package cache compares Tandian's cache of rows in Redis with libraries and with commonly taught
+// schemes, correct and wrong.
 //
-// A [Scheme] is one process of such a way. Four programs test all of them: [Race] counts stale
+// A [Scheme] is one process of a scheme or library. Five programs test all of them: [Race] counts stale
 // reads under random reads and writes, [Hot] measures the expiry of a key with many readers, [Hit]
 // and [Local] measure the cost of a hit, and [Anomalies] forces single interleavings and reports
 // which schemes survive.
 //
-// The tests make the figures of the harness credible: they assert that the known wrong schemes
-// fail.
+// The tests assert that the known wrong schemes fail, so the results of the others are credible.
 package cache

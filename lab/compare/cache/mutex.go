@@ -18,7 +18,7 @@ var unlockLua string
 
 const (
 	lockLife  = 10 * time.Second
-	lockPause = 50 * time.Millisecond // what the field sleeps between two tries
+	lockPause = 50 * time.Millisecond // usual sleep between two tries
 )
 
 // mutex is the rebuild under a lock ("mutex against cache breakdown"): a reader that misses takes a

@@ -16,15 +16,13 @@ import (
 //go:embed lua/set_newer.lua
 var setNewerLua string
 
-// stamped is the first answer of the field to concurrent sets of one key: a
-// lock for the key, and in the value a timestamp, so that an older set is
-// refused. The timestamp here is the row's version: clocks of several machines
-// would not do.
+// stamped is the first usual solution for concurrent sets of one key: a lock for the key, and a
+// timestamp in the value, so that an older set is refused. The timestamp is the version of the row,
+// because clocks of several machines differ.
 //
-// Right: whatever the order of arrival, the newest row stays, for loads too.
-// Wrong: a lock and its round trips for every set, though one script compares
-// as well; and it forgets with the key: what is deleted or expires takes its
-// timestamp along, and then an old load may set.
+// Right: the newest row stays in any order of arrival, for loads too. Wrong: every set needs a lock
+// and its round trips, though one script could compare. The timestamp is lost with a deleted or
+// expired key, and then an old load may set.
 type stamped struct {
 	mutex
 	newer *redis.Script
@@ -81,8 +79,8 @@ func (s *stamped) setNewer(ctx context.Context, r Row) (err error) {
 	}
 }
 
-// queued is the second answer: only one consumer of a queue sets, so that there are no concurrent
-// sets.
+// queued is the second usual solution: only the consumer of a queue sets, so sets are not
+// concurrent.
 //
 // Right: no lock. Wrong: the queue preserves the order of arrival, which is not that of the commits
 // (A25), unless the database's log feeds it. A write returns before readers see it. One process

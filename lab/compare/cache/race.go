@@ -22,15 +22,15 @@ const (
 	raceTTL       = time.Minute            // so only writes change what is cached
 	raceTime      = 3 * time.Millisecond   // a load, a commit, and its answer each take up to this
 	racePause     = 12 * time.Millisecond  // a writer pauses up to this
-	readPause     = time.Millisecond       // a reader too: those that need no Redis would leave writers no processor
-	lostRead      = 500 * time.Millisecond // a wait that counts as one; no scheme means to wait as long
+	readPause     = time.Millisecond       // maximum pause of a reader, so that writers get CPU time
+	lostRead      = 500 * time.Millisecond // a slow read; no scheme intends to wait that long
 )
 
 // RaceResult holds the observations of [Race] for one scheme.
 type RaceResult struct {
 	Reads, Writes, Loads int64
 	Stale                int64         // reads older than a write that had returned before they began
-	Absent               int64         // reads of a row that exists, to which the cache said that it does not
+	Absent               int64         // reads that did not find an existing row
 	Slow                 int64         // reads that took half a second or more
 	Errors               int64         // reads and writes that failed
 	Worst                time.Duration // longest time between the return of a write and the begin of a read that did not see it

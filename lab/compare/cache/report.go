@@ -21,7 +21,7 @@ type Plan struct {
 	During time.Duration // of each scheme in the tables of stale reads and of the hot key
 	Seed   uint64        // of the random choices
 	Only   []string      // names of [Tables]; empty for all
-	Scheme string        // measures only variants with this in their name, and their baselines
+	Scheme string        // measure only variants whose names contain it, and their baselines
 }
 
 // Tables returns the names of the tables of [Report].
@@ -66,8 +66,8 @@ func sweep(ctx context.Context, rdb *redis.Client, prefix string) {
 	}
 }
 
-// Hush stops libraries from writing to stderr, for example that a TTL is too short for them. It
-// changes the whole process: call it first in a main function.
+// Hush silences the logs of libraries, such as warnings about short TTLs. It changes the whole
+// process: call it first in a main function.
 func Hush() {
 	log.SetOutput(io.Discard)
 	redis.SetLogger(hushed{})
@@ -203,7 +203,7 @@ func (a RaceResult) plus(b RaceResult) RaceResult {
 }
 
 func (r *report) hot(ctx context.Context) error {
-	heading := fmt.Sprintf("A hot key: %d processes of %d readers, a life of %v, a load of %v, %v each",
+	heading := fmt.Sprintf("A hot key: %d processes of %d readers, a TTL of %v, a load of %v, %v each",
 		hotInstances, hotReaders, hotTTL, hotLoad, r.During)
 	return r.table(heading, "scheme|expiries|loads per expiry|blocked per expiry|p99.9|reads", func(row func(...any)) error {
 		for _, v := range r.variants(shared) {

@@ -11,12 +11,12 @@ import (
 	"github.com/tandian-dev/tandian/lab/compare/clients"
 )
 
-// Scheme is one process of one way to cache rows. Its methods are safe for concurrent use.
+// Scheme is one process of a cache for rows. Its methods are safe for concurrent use.
 type Scheme interface {
 	// Read returns the row's value through the cache, or [ErrAbsent].
 	Read(ctx context.Context, key string) (string, error)
-	// Write writes the next version of the row and returns it, and updates the cache in the
-	// scheme's way. This package measures what reads that begin after Write returns may see.
+	// Write writes the next version of the row, updates the cache in the scheme's way and returns
+	// the version. Reads that begin after Write returns must not see an older one.
 	Write(ctx context.Context, key string) (int64, error)
 	// Close ends the process and waits for its background work.
 	Close() error
@@ -42,8 +42,7 @@ type Settler interface {
 // Variant is a scheme or a library with its settings.
 type Variant struct {
 	Name string
-	// Single means that the cache is in the memory of one process, so that a second process does
-	// not use it.
+	// Single means that the cache is in the memory of one process.
 	Single bool
 	// Local means that the variant is part of the L1 comparison only.
 	Local bool
@@ -59,8 +58,8 @@ type Process struct {
 	Index  int    // 0, 1, …
 	DB     *DB
 	TTL    time.Duration // how long a value may live in Redis
-	Tuned  bool          // settings for a TTL of a second, where a library's defaults are made for minutes
-	Soft   bool          // values may be served a while longer than TTL, by those that can refresh behind the reader
+	Tuned  bool          // use settings for a TTL of a second instead of a library's defaults
+	Soft   bool          // a scheme may serve values past the TTL while it refreshes them in the background
 }
 
 func (p Process) key(k string) string { return p.Prefix + k }

@@ -4,8 +4,7 @@
 // PostgreSQL before they are published. In the table committed the items of the others are stored
 // too, by Tandian's author.
 //
-// Each server is a process of its own on a processor of its own. The other processor runs the
-// author in another process, the stores, and a client that holds all sockets and checks every item:
-// a missing or repeated item fails the measurement. The servers take turns in one run, so the
-// ratios are meaningful.
+// Each server has its own process and CPU. The other CPU runs the author in another process, the
+// stores, and a client that holds all sockets and checks every item: a missing or repeated item
+// fails the measurement. The servers take turns in one run, so the ratios are meaningful.
 package live

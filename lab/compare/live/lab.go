@@ -195,8 +195,8 @@ func (c *contender) people(ctx context.Context, n, follows int) ([]string, error
 	return c.tokens[follows][:n], nil
 }
 
-// A stand is a contender with a running server.
-type stand struct {
+// runningContender is a contender with a running server.
+type runningContender struct {
 	*lab
 	*contender
 	server *node
@@ -204,8 +204,8 @@ type stand struct {
 }
 
 // turn starts the server of a contender, calls a function with it, and ends it.
-func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *stand) error) error {
-	s := &stand{lab: l, contender: c}
+func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *runningContender) error) error {
+	s := &runningContender{lab: l, contender: c}
 	start := func() (err error) {
 		s.server, err = c.start(c.command(), livebench.Serves, c.setting)
 		return err
@@ -236,7 +236,7 @@ func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *
 }
 
 // connect adds subscribers with the given number of follows each.
-func (s *stand) connect(ctx context.Context, n, follows int) error {
+func (s *runningContender) connect(ctx context.Context, n, follows int) error {
 	tokens, err := s.people(ctx, n, follows)
 	if err != nil {
 		return err
@@ -246,12 +246,12 @@ func (s *stand) connect(ctx context.Context, n, follows int) error {
 }
 
 // publish publishes through the author of the table, and waits until all items are delivered.
-func (s *stand) publish(ctx context.Context, p livebench.Publishing) error {
+func (s *runningContender) publish(ctx context.Context, p livebench.Publishing) error {
 	p.First, p.Received = s.next, s.received
 	a, err := askNode(ctx, cmp.Or(s.committer, s.author), livebench.Question{Publish: &p})
 	s.next = max(a.Next, s.next)
 	if err != nil {
-		_, crowd := s.ask(ctx, crowdQuestion{}) // which may know why
+		_, crowd := s.ask(ctx, crowdQuestion{}) // it may have the cause
 		return errors.Join(fmt.Errorf("the author: %w", err), crowd)
 	}
 	_, err = s.ask(ctx, crowdQuestion{Await: s.next})
@@ -267,7 +267,7 @@ type Load struct {
 }
 
 // load measures one load, after a short one for warming up.
-func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) {
+func (s *runningContender) load(ctx context.Context, p livebench.Publishing) (Load, error) {
 	warm := p
 	warm.For = max(p.For/10, 2*p.Every)
 	if err := s.publish(ctx, warm); err != nil {
@@ -295,7 +295,7 @@ func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) 
 	return loadOf(a, after.CPU-before.CPU, a.CPU-idle.CPU)
 }
 
-// errWrong means that a subscriber did not get the published items once and in order.
+// errWrong reports that a subscriber did not receive all items once and in order.
 var errWrong = errors.New("subscribers missed items or received them twice")
 
 // loadOf returns the observations of the subscribers and the cost.

@@ -57,7 +57,7 @@ func TestEachContenderDeliversAllItems(t *testing.T) {
 	defer l.close()
 	for _, c := range l.contenders {
 		t.Run(c.name, func(t *testing.T) {
-			err := l.turn(t.Context(), c, func(ctx context.Context, s *stand) error {
+			err := l.turn(t.Context(), c, func(ctx context.Context, s *runningContender) error {
 				if err := s.connect(ctx, 20, 1); err != nil {
 					return err
 				}
@@ -155,7 +155,7 @@ func TestItemsAreCommittedOnceBeforePublication(t *testing.T) {
 	for _, c := range l.contenders {
 		t.Run(c.name, func(t *testing.T) {
 			clear(notes)
-			err := l.turn(t.Context(), c, func(ctx context.Context, s *stand) error {
+			err := l.turn(t.Context(), c, func(ctx context.Context, s *runningContender) error {
 				if err := s.connect(ctx, 20, 1); err != nil {
 					return err
 				}
@@ -186,7 +186,7 @@ func TestAServerThatRefusesFailsTheRun(t *testing.T) {
 	}
 	defer l.close()
 	c := l.contenders[0]
-	err = l.turn(t.Context(), c, func(ctx context.Context, s *stand) error {
+	err = l.turn(t.Context(), c, func(ctx context.Context, s *runningContender) error {
 		s.contender = &contender{name: c.name, protocol: graphQL, next: 1} // which it does not speak
 		return s.connect(ctx, 1, 1)
 	})

@@ -13,11 +13,11 @@ import (
 
 // Plan configures [Report].
 type Plan struct {
-	Redis, Database string        // URLs of servers for this alone; the database is empty
+	Redis, Database string        // URLs of private servers; the database is empty
 	Self            string        // command of this program, which runs [Process]
-	Ours            []string      // the command of a Tandian process, as livebench.Process; none leaves Tandian out
-	Pin             bool          // the server has a processor for itself, and all else another one
-	Rounds          int           // turns of each
+	Ours            []string      // command that runs livebench.Process for Tandian; empty omits Tandian
+	Pin             bool          // run the server on one CPU and everything else on another
+	Rounds          int           // turns per contender
 	Each            time.Duration // of a load
 	Subscribers     []int         // of the tables; memory has the last number
 	Stall           time.Duration // limit of the wait for a socket that never reads
@@ -98,9 +98,9 @@ func (r *report) table(heading, columns string, rows [][]string) {
 func (r *report) how() string {
 	pinned := "nothing pinned"
 	if r.Pin {
-		pinned = "the server on one processor, all else on another"
+		pinned = "the server on one CPU, everything else on another"
 	}
-	return fmt.Sprintf("the median of %d rounds in turns (least to most); %s", r.Rounds, pinned)
+	return fmt.Sprintf("the median of %d rounds in turns (minimum to maximum); %s", r.Rounds, pinned)
 }
 
 func (r *report) fanOut(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (r *report) memory(ctx context.Context) error {
 	for _, name := range names {
 		rows = append(rows, []string{name, rss.cell(name, "%.1f"), heap.cell(name, "%.1f"), stacks.cell(name, "%.1f"), gib.cell(name, "%.0f"), gib.ratio(name), goroutines.cell(name, "%.2f")})
 	}
-	r.table(fmt.Sprintf("A subscribed connection that waits, of %d; memory after a collection, without that of the kernel; %s", n, r.how()),
+	r.table(fmt.Sprintf("An idle subscribed connection, of %d; memory after a collection, without that of the kernel; %s", n, r.how()),
 		"|KB|heap KB|stacks KB|connections per GiB|÷ centrifuge|goroutines", rows)
 	r.atLeast("connections per GiB", middle(gib[oursName]), perGiB)
 	r.atLeast("connections per GiB ÷ centrifuge", middle(gib.ratios(oursName, centrifugeName)), 1.5)

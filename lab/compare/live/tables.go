@@ -26,7 +26,7 @@ const (
 func inFlight() []int { return []int{1, 4, 16} }
 
 // rounds runs all contenders in turns, in another order in each round.
-func (l *lab) rounds(ctx context.Context, what string, do func(context.Context, *stand, int) error) error {
+func (l *lab) rounds(ctx context.Context, what string, do func(context.Context, *runningContender, int) error) error {
 	for round := range l.Rounds {
 		order := slices.Clone(l.contenders)
 		if round%2 == 1 {
@@ -34,7 +34,7 @@ func (l *lab) rounds(ctx context.Context, what string, do func(context.Context, 
 		}
 		for _, c := range order {
 			_, _ = fmt.Fprintf(l.Progress, "live: %s, round %d of %d: %s\n", what, round+1, l.Rounds, c.name)
-			if err := l.turn(ctx, c, func(ctx context.Context, s *stand) error { return do(ctx, s, round) }); err != nil {
+			if err := l.turn(ctx, c, func(ctx context.Context, s *runningContender) error { return do(ctx, s, round) }); err != nil {
 				return err
 			}
 		}
@@ -53,7 +53,7 @@ func (l *lab) loads(ctx context.Context, what string, n int, loads []livebench.P
 	for i := range all {
 		all[i] = series[Load]{}
 	}
-	err := l.rounds(ctx, fmt.Sprintf("%s, %d subscribers", what, n), func(ctx context.Context, s *stand, _ int) error {
+	err := l.rounds(ctx, fmt.Sprintf("%s, %d subscribers", what, n), func(ctx context.Context, s *runningContender, _ int) error {
 		if err := s.connect(ctx, n, 1); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (l *lab) paced(ctx context.Context, n int) (series[Load], error) {
 	return all[0], err
 }
 
-// A Holding is the cost of a waiting connection.
+// A Holding is the cost of an idle connection.
 type Holding struct {
 	RSS, Heap, Stacks float64 // bytes
 	Goroutines        float64
@@ -94,7 +94,7 @@ type Holding struct {
 // holding connects n subscribers without events; each has the given number of follows.
 func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 	all := series[Holding]{}
-	err := l.rounds(ctx, fmt.Sprintf("memory, %d subscribers", n), func(ctx context.Context, s *stand, _ int) error {
+	err := l.rounds(ctx, fmt.Sprintf("memory, %d subscribers", n), func(ctx context.Context, s *runningContender, _ int) error {
 		h, err := s.hold(ctx, n, 0)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 		return all, err
 	}
 	for range l.Rounds { // a server of its own, whose memory contains no other users
-		err := l.turn(ctx, l.contenders[0], func(ctx context.Context, s *stand) error {
+		err := l.turn(ctx, l.contenders[0], func(ctx context.Context, s *runningContender) error {
 			h, err := s.hold(ctx, n, heavy)
 			if err != nil {
 				return err
@@ -126,7 +126,7 @@ var heavyName = fmt.Sprintf("%s, who follow %d", oursName, heavy) //nolint:goche
 
 // hold warms the server with a few connections, and then opens the others. The server knows their
 // users before, so that cached users do not count as memory of connections.
-func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
+func (s *runningContender) hold(ctx context.Context, n, follows int) (Holding, error) {
 	users, err := s.people(ctx, n, follows)
 	if err != nil {
 		return Holding{}, err
@@ -161,7 +161,7 @@ func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
 }
 
 // introduce queries the viewer as each user.
-func (s *stand) introduce(ctx context.Context, tokens []string) error {
+func (s *runningContender) introduce(ctx context.Context, tokens []string) error {
 	for _, token := range tokens {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/graphql", strings.NewReader(`{"query":"{ me { id } }"}`))
 		if err != nil {
@@ -183,7 +183,7 @@ func (s *stand) introduce(ctx context.Context, tokens []string) error {
 
 // settled returns the figures of an idle server: its work for the new connections is done, and the
 // memory of that is released.
-func (s *stand) settled(ctx context.Context) (least livebench.Answer, err error) {
+func (s *runningContender) settled(ctx context.Context) (least livebench.Answer, err error) {
 	for i := range 4 {
 		if err := sleep(ctx, 500*time.Millisecond); err != nil {
 			return least, err
@@ -202,16 +202,16 @@ func (s *stand) settled(ctx context.Context) (least livebench.Answer, err error)
 // A Stall is the outcome of a socket that never reads.
 type Stall struct {
 	Gone      time.Duration // from the first item until the server had closed the connection
-	Blocked   time.Duration // of that, since nothing more fit into the buffers of the kernel
-	Never     bool          // it had not when the time was over
-	Alone     time.Duration // p99 of the others, before
-	Disturbed time.Duration // and meanwhile
+	Blocked   time.Duration // of that, with full kernel buffers
+	Never     bool          // it was still open at the end
+	Alone     time.Duration // p99 of the others before that
+	Disturbed time.Duration // p99 of the others during that
 }
 
 // stalls measures one subscriber that reads nothing while others read.
 func (l *lab) stalls(ctx context.Context) (series[Stall], error) {
 	all := series[Stall]{}
-	err := l.rounds(ctx, "a stalled client", func(ctx context.Context, s *stand, _ int) error {
+	err := l.rounds(ctx, "a stalled client", func(ctx context.Context, s *runningContender, _ int) error {
 		f, err := s.stall(ctx)
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (l *lab) stalls(ctx context.Context) (series[Stall], error) {
 	return all, err
 }
 
-func (s *stand) stall(ctx context.Context) (Stall, error) {
+func (s *runningContender) stall(ctx context.Context) (Stall, error) {
 	tokens, err := s.people(ctx, stallCrowd+1, 1)
 	if err != nil {
 		return Stall{}, err

@@ -12,11 +12,11 @@ import (
 // Outcome is the result of a scenario.
 type Outcome int
 
-// All outcomes. TwoHolders means two orders of one user. Two processes that believe to have the
-// lock are harmless if one of them is refused in time.
+// All outcomes. Two processes that assume to have the lock are harmless if one of them is refused in
+// time; TwoHolders means two orders.
 const (
 	Passes     Outcome = iota
-	None               // the question does not arise
+	None               // the anomaly does not arise
 	TwoHolders         // one user has two orders
 	DeadLock           // no process has the lock, and none gets it
 	NotTold            // the holder of a lost lock is not notified
@@ -36,7 +36,7 @@ type Verdict struct {
 type Anomaly struct {
 	ID, Name string
 	ttl      time.Duration // 0 is life
-	apart    bool          // also what is in one process only runs in several
+	apart    bool          // use several processes also for a lock within one process
 	arises   func(v Variant) bool
 	run      func(ctx context.Context, s *stage) error
 }
@@ -70,11 +70,11 @@ func Anomalies() []Anomaly {
 		{ID: "S7b", Name: "the work takes longer than the lease; its holder is not paused", ttl: 2 * time.Second, arises: leased, run: longWork},
 		{ID: "S8", Name: "one store loses the lock: Redis is empty, or the session of the lock ends", arises: stored, run: storeLoses},
 		{ID: "S8b", Name: "the holder could not reach one node, and another loses the lock", arises: func(v Variant) bool { return v.Nodes > 1 }, run: twoNodesFail},
-		{ID: "S9", Name: "the lock is lost while its holder works: is it notified?", ttl: time.Second, arises: func(v Variant) bool { return stored(v) && !v.InTx }, run: told},
+		{ID: "S9", Name: "the lock is lost while its holder works: is it notified?", ttl: time.Second, arises: func(v Variant) bool { return stored(v) && !v.InTx }, run: lossNotified},
 	}
 }
 
-// Try runs one anomaly on one variant. It returns an error only if the anomaly could not be tried.
+// Try runs one anomaly on one variant. An error means that the anomaly could not be tried.
 func (s *Servers) Try(ctx context.Context, a Anomaly, v Variant) (Verdict, error) {
 	if !a.arises(v) {
 		return Verdict{Outcome: None}, nil
@@ -370,7 +370,7 @@ func twoNodesFail(ctx context.Context, s *stage) error {
 	return s.meet(ctx, first, s.p[1], "another process got the lock from another majority")
 }
 
-func told(ctx context.Context, s *stage) error {
+func lossNotified(ctx context.Context, s *stage) error {
 	h, err := s.p[0].Try(ctx, s.name)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ var (
 // errFenced is returned to a holder if a later one has registered.
 var errFenced = errors.New("a later holder has registered")
 
-// fenced is the lock of one key with a fencing token: a number greater than those of all
-// holders before. The first statement of the work stores it in the database, which
+// fenced is the lock of one key with a fencing token, a number greater than those of all earlier
+// holders. The first statement of the work stores it in the database, which
 // refuses an older one.
 //
 // Right: a holder that was paused for longer than its lease cannot write (S7), nor one

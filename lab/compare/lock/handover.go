@@ -25,9 +25,9 @@ const (
 // HandoverResult is the cost of a variant without failures.
 type HandoverResult struct {
 	Name          string
-	P50, P99, Max time.Duration // from before one process gives the lock back until another has it that waited
-	Cost          time.Duration // of taking it and giving it back, uncontended; the median of the rounds' means
-	Sent          float64       // requests for that
+	P50, P99, Max time.Duration // from the start of a release until a waiting process has the lock
+	Cost          time.Duration // of an uncontended acquisition and release; median of the rounds' means
+	Sent          float64       // requests per acquisition and release
 	Waiting       int64         // requests in one second of waiting
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Hush stops go-redis from writing to stderr, for example that a connection was cut. It changes the
-// whole process: call it first in a main function.
+// Hush silences the log of go-redis. It changes the whole process: call it first in a main
+// function.
 func Hush() { redis.SetLogger(hushed{}) }
 
 type hushed struct{}

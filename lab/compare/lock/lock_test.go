@@ -347,7 +347,7 @@ func TestReportPrintsTablesAndLeavesNothing(t *testing.T) {
 	for _, tt := range []struct{ name, dsn, scheme, want string }{
 		{"a lock in Redis", dsn, right, right + "  passes"},
 		{"a lock in the database", dsn, "row of", "row of a table  –"},
-		{"no database", "", "row of", "Left out, for want of a database or of three Redis servers: row of a table"},
+		{"no database", "", "row of", "Omitted without a database or three Redis servers: row of a table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder

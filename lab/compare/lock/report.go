@@ -18,7 +18,7 @@ type Plan struct {
 	Rounds   int      // of the table handover
 	Seed     uint64   // of the random choices
 	Only     []string // names of [Tables]; empty for all
-	Scheme   string   // measures only variants with this in their name
+	Scheme   string   // measure only variants whose names contain it
 }
 
 // Tables returns the names of the tables of [Report].
@@ -69,7 +69,7 @@ func (r *report) missing() {
 		}
 	}
 	if len(names) > 0 {
-		_, _ = fmt.Fprintf(r.out, "Left out, for want of a database or of three Redis servers: %s\n\n", strings.Join(names, "; "))
+		_, _ = fmt.Fprintf(r.out, "Omitted without a database or three Redis servers: %s\n\n", strings.Join(names, "; "))
 	}
 }
 
@@ -123,26 +123,26 @@ func (r *report) anomalies(ctx context.Context) error {
 	return err
 }
 
-// notes are the distinct events, with the variants that they concern.
+// notes holds distinct events, each with its variants.
 type notes struct {
 	what []string
-	whom map[string][]string
+	variant map[string][]string
 }
 
-func (n *notes) add(what, whom string) {
-	if n.whom == nil {
-		n.whom = make(map[string][]string)
+func (n *notes) add(what, variant string) {
+	if n.variant == nil {
+		n.variant = make(map[string][]string)
 	}
-	if n.whom[what] == nil {
+	if n.variant[what] == nil {
 		n.what = append(n.what, what)
 	}
-	n.whom[what] = append(n.whom[what], whom)
+	n.variant[what] = append(n.variant[what], variant)
 }
 
 func (n *notes) String() string {
 	var text strings.Builder
 	for _, what := range slices.Sorted(slices.Values(n.what)) {
-		_, _ = fmt.Fprintf(&text, "%s (%s)\n", what, strings.Join(n.whom[what], "; "))
+		_, _ = fmt.Fprintf(&text, "%s (%s)\n", what, strings.Join(n.variant[what], "; "))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -14,7 +14,7 @@ import (
 // ErrBusy means that another process holds the lock.
 var ErrBusy = errors.New("lock is held by another process")
 
-// Scheme is one process of one way to lock. Its methods are safe for concurrent use.
+// Scheme is one process of a kind of lock. Its methods are safe for concurrent use.
 type Scheme interface {
 	// Try takes the lock of a name, or returns [ErrBusy].
 	Try(ctx context.Context, name string) (Holding, error)
@@ -67,7 +67,7 @@ type Process struct {
 	Nodes  []*redis.Client
 	DB     *sql.DB // of the work
 	Locks  *sql.DB // a second pool, for locks that are sessions
-	Ledger Ledger  // where work begins that is not bound to its lock
+	Ledger Ledger  // begins work that is not part of the lock
 	Prefix string  // begins every key in Redis
 	TTL    time.Duration
 	Now    func() time.Time

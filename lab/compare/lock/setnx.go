@@ -23,7 +23,7 @@ type release int
 const (
 	scripted release = iota // compared and deleted in one step
 	checked                 // compared, then deleted
-	plain                   // deleted, whosever it is
+	plain                   // deleted without a check of the owner
 )
 
 // setNX is a lock of one key with an expiry.

@@ -55,12 +55,12 @@ var putBackLua string
 // messages to the queue.
 type moveReader struct {
 	Process
-	putBack *redis.Script
-	looked  time.Time // for what others left
+	putBack   *redis.Script
+	lastCheck time.Time // for what others left
 }
 
 func newMoveReader(_ context.Context, p Process) (Reader, error) {
-	return &moveReader{Process: p, putBack: redis.NewScript(putBackLua), looked: time.Now()}, nil
+	return &moveReader{Process: p, putBack: redis.NewScript(putBackLua), lastCheck: time.Now()}, nil
 }
 
 func (r *moveReader) consumers() string           { return r.Name + ":consumers" }
@@ -78,8 +78,8 @@ func (r *moveReader) Read(ctx context.Context, _ int, wait time.Duration) ([]Mes
 	}
 	text, err := moved.Result()
 	none := errors.Is(err, redis.Nil)
-	if none || time.Since(r.looked) > r.TakeOver {
-		r.looked = time.Now()
+	if none || time.Since(r.lastCheck) > r.TakeOver {
+		r.lastCheck = time.Now()
 		if err := r.takeOver(ctx); err != nil {
 			return nil, err
 		}

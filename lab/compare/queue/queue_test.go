@@ -167,7 +167,7 @@ func TestTheTablesArePrinted(t *testing.T) {
 	if err := Report(t.Context(), Plan{Lab: lab(t), Rounds: 1, Scheme: "BRPOP"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"What a message costs", "Results of 200 messages", "\nList, BRPOP  1  ", "two share"} {
+	for _, want := range []string{"Cost of a message", "Results of 200 messages", "\nList, BRPOP  1  ", "two share"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &out)
 		}

@@ -15,7 +15,7 @@ type Plan struct {
 	Lab
 	Rounds int      // of the rates
 	Only   []string // names of [Tables]; empty for all
-	Scheme string   // measures only schemes with this in their name
+	Scheme string   // measure only schemes whose names contain it
 }
 
 // Tables returns the names of the tables of [Report].
@@ -70,8 +70,8 @@ func (r report) cost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	heading := fmt.Sprintf("What a message costs: one sender, one consumer, messages of %d bytes, the median of %d interleaved rounds of %d", messageBytes, r.Rounds, r.Messages)
-	columns := fmt.Sprintf("scheme|sent one by one/s|× ours|sent %d at once/s|× ours|missed|bytes of one that waits", together)
+	heading := fmt.Sprintf("Cost of a message: one sender, one consumer, messages of %d bytes, the median of %d interleaved rounds of %d", messageBytes, r.Rounds, r.Messages)
+	columns := fmt.Sprintf("scheme|sent one by one/s|× ours|sent %d at once/s|× ours|missed|bytes per waiting message", together)
 	return r.table(heading, columns, func(sc Scheme, i int) ([]string, error) {
 		w, err := r.waitingBytes(ctx, sc)
 		if err != nil {
@@ -118,7 +118,7 @@ func (l Lab) row(ctx context.Context, sc Scheme) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var cells []string
-	for _, try := range []func(context.Context, Scheme) (Outcome, error){l.consumerKilled, l.redisKilled, l.powerCut, l.nobodyUp, l.slowConsumer} {
+	for _, try := range []func(context.Context, Scheme) (Outcome, error){l.consumerKilled, l.redisKilled, l.powerCut, l.noConsumer, l.slowConsumer} {
 		o, err := try(ctx, sc)
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%d (%d twice)", o.Lost, o.Twice)
 }
 
-// again describes whether a reader got the messages again that it wanted.
+// again describes whether a reader received handled messages again.
 func (o Outcome) again() string {
 	switch o.Lost {
 	case 0:

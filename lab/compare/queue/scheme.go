@@ -1,12 +1,11 @@
-// Package queue compares common ways to pass work between processes with Tandian's, in two tables.
+// Package queue compares Tandian's queue between processes with other queues, in two tables.
 // One shows the cost of a message, in time and while it waits. The other shows lost and repeated
 // messages when a consumer or Redis is killed, when there is no consumer or a slow one, and when
 // there are two.
 //
-// Messages are numbered. A message is handled when the ledger of a [Trial] has its number; a sent
-// message that has none at the end is lost. Consumers are processes of their own. A trial kills
-// them between two chosen steps, so that losses do not depend on timing. Every claim about a scheme
-// comes from a run.
+// Messages are numbered. A message is handled when a trial has recorded its number; a sent message
+// without a record at the end is lost. Consumers are processes of their own. A trial kills
+// them between two chosen steps, so that losses do not depend on timing.
 package queue
 
 import (

@@ -118,13 +118,13 @@ func (streamSender) Close() error { return nil }
 type groupReader struct {
 	Process
 	groupOptions
-	group  string
-	looked time.Time // for what others left
+	group     string
+	lastCheck time.Time // for what others left
 }
 
 // reader creates the group, from the first entry on, unless it exists.
 func (o groupOptions) reader(ctx context.Context, p Process) (Reader, error) {
-	r := &groupReader{Process: p, groupOptions: o, group: group, looked: time.Now()}
+	r := &groupReader{Process: p, groupOptions: o, group: group, lastCheck: time.Now()}
 	if p.Again {
 		r.group = "again"
 	}
@@ -139,7 +139,7 @@ func (o groupOptions) reader(ctx context.Context, p Process) (Reader, error) {
 // occasionally before.
 func (r *groupReader) Read(ctx context.Context, most int, wait time.Duration) ([]Message, error) {
 	most = min(most, r.batch)
-	if time.Since(r.looked) > r.TakeOver {
+	if time.Since(r.lastCheck) > r.TakeOver {
 		if messages, err := r.takeOver(ctx, most); err != nil || len(messages) > 0 {
 			return messages, err
 		}
@@ -164,7 +164,7 @@ func (r *groupReader) takeOver(ctx context.Context, most int) ([]Message, error)
 		return nil, fmt.Errorf("claim messages of other consumers: %w", err)
 	}
 	if len(entries) == 0 { // else there may be more
-		r.looked = time.Now()
+		r.lastCheck = time.Now()
 	}
 	return messagesOf(entries)
 }

@@ -82,8 +82,8 @@ func (l Lab) redisKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	return t.outcome(), err
 }
 
-// powerCut lets Redis lose its last writes: half of the messages, and the acknowledgement of a
-// quarter of them, of the other half.
+// powerCut makes Redis lose its last writes: half of the messages, and the acknowledgements of a
+// quarter of them.
 func (l Lab) powerCut(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, soon, messageBytes)
 	if err != nil {
@@ -133,8 +133,8 @@ func (t *trial) restart(ctx context.Context, length int64) error {
 	return t.server.Start(ctx)
 }
 
-// nobodyUp sends before any consumer exists; then one starts.
-func (l Lab) nobodyUp(ctx context.Context, sc Scheme) (Outcome, error) {
+// noConsumer sends before any consumer exists; then one starts.
+func (l Lab) noConsumer(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {
 		return Outcome{}, err
@@ -233,8 +233,8 @@ func (l Lab) twoConsumers(ctx context.Context, sc Scheme) (s Sharing, err error)
 	return s, nil
 }
 
-// replayed sends messages, has them handled, and counts how many a new reader of the whole history
-// gets.
+// replayed sends and handles messages, and counts how many a new reader of the whole history
+// receives.
 func (l Lab) replayed(ctx context.Context, sc Scheme) (Outcome, error) {
 	t, err := l.trial(ctx, sc, never, messageBytes)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A Server has an append-only file, flushed every second, and may be killed and started again. Its
-// methods are for one goroutine.
+// A Server has an append-only file, flushed every second, and can be killed and restarted. It is not
+// safe for concurrent use.
 type Server struct {
 	URL     string
 	dir     string

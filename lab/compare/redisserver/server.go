@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrNone means that no Redis is installed on this machine.
-var ErrNone = errors.New("no redis-server or valkey-server on PATH: install one, or name a Redis with --redis")
+// ErrNone reports that no Redis executable is found.
+var ErrNone = errors.New("no redis-server or valkey-server on PATH: install one, or use --redis-url")
 
 // Start starts an empty redis-server without persistence on a unix socket in a temporary directory.
 // It returns the address once the server replies, and a function that ends it and removes the

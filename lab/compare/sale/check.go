@@ -16,11 +16,11 @@ type Told struct {
 
 // A Verdict counts the errors of a sale, after all of its orders are stored.
 type Verdict struct {
-	Oversold  int // pieces of orders beyond those that there were
-	Duplicate int // orders of users with another order
-	Lost      int // users with a promised order, new or old, that has no row
-	Unsold    int // users who got "sold out" although enough stock for them is left at the end
-	Drift     int // pieces by which the way's own count of what is left is wrong
+	Oversold  int // ordered units beyond the stock
+	Duplicate int // orders of users that have another one
+	Lost      int // users whose promised order has no row
+	Unsold    int // users that got "sold out" although their units are left at the end
+	Drift     int // error of the strategy's own count of the remaining stock
 }
 
 // Add adds up verdicts.
@@ -38,8 +38,8 @@ type row struct {
 	quantity    int
 }
 
-// judge compares the initial stock, the remaining stock by the way's own count, the orders, and the
-// answers. Stock only falls during a sale, so a correct refusal would also be correct at its end.
+// judge compares the initial stock, the remaining stock as the strategy counts it, the orders and
+// the answers. Stock only falls during a sale, so a correct refusal would also be correct at its end.
 func judge(stock, left int, rows []row, told []Told) (v Verdict) {
 	sold := 0
 	byOrder, users := make(map[int64]row, len(rows)), make(map[int64]bool, len(rows))

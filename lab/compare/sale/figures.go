@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	callers = 64      // closed-loop: each has one wish under way
+	callers = 64      // closed loop: each has one request in flight
 	stock   = 200_000 // of a sale with stock for all
 	most    = 150_000 // orders of a round
-	few     = 100     // pieces of a sale that sells out
-	crowd   = 160     // users who want one of these; each asks twice
+	few     = 100     // units of a sale that sells out
+	crowd   = 160     // its users; each asks twice
 )
 
-// A Figure holds the figures of one way, over all rounds.
+// A Figure holds the results of one strategy, over all rounds.
 type Figure struct {
 	Variant
 	Admitted, Stored     float64 // orders a second, the median of the rounds; stored is from the first call to the last row
@@ -29,7 +29,7 @@ type Figure struct {
 	Retries              float64 // of an order
 	RedisTrips, SQLTrips float64 // of an order, with those that store it
 	Verdict
-	Orders int // that were checked
+	Orders int // checked orders
 
 	admitted []float64 // by round
 	took     harness.Samples
@@ -39,8 +39,8 @@ type Figure struct {
 	stored   []float64
 }
 
-// Figures lets every variant sell to [callers] at a time for a while, an item each, and then sell
-// out a small sale. Variants take turns, so that other work of the machine affects all of them.
+// Figures runs every variant with 64 callers for a while, one unit per order, and then sells out a
+// small sale. Variants take turns, so that other work of the machine affects all of them.
 func (s *Servers) Figures(ctx context.Context, variants []Variant, rounds int, each time.Duration) ([]*Figure, error) {
 	all := make([]*Figure, len(variants))
 	for i, v := range variants {
@@ -65,7 +65,7 @@ func (s *Servers) Figures(ctx context.Context, variants []Variant, rounds int, e
 
 func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// Ratio returns the median over rounds of the admission rate of one way relative to another.
+// Ratio returns the median over rounds of the admission rate relative to another strategy.
 func (f *Figure) Ratio(to *Figure) float64 {
 	all := make([]float64, len(f.admitted))
 	for i := range all {

@@ -16,13 +16,13 @@ import (
 type grouped struct {
 	*single
 	mu      sync.Mutex
-	waiting []*seat
+	waiting []*pendingWish
 	flying  bool
 	flights sync.WaitGroup
 }
 
-// A seat is a waiting caller.
-type seat struct {
+// pendingWish is the wish of a waiting caller.
+type pendingWish struct {
 	Wish
 	order  int64
 	done   chan struct{}
@@ -43,12 +43,12 @@ func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	s := &seat{Wish: w, order: order, done: make(chan struct{})}
+	s := &pendingWish{Wish: w, order: order, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, s)
 	if !g.flying {
 		g.flying = true
-		g.flights.Go(func() { g.fly(context.WithoutCancel(ctx)) })
+		g.flights.Go(func() { g.decideAll(context.WithoutCancel(ctx)) })
 	}
 	g.mu.Unlock()
 	select {
@@ -59,8 +59,8 @@ func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
 	}
 }
 
-// fly decides until no wish waits.
-func (g *grouped) fly(ctx context.Context) {
+// decideAll decides wishes until none is pending.
+func (g *grouped) decideAll(ctx context.Context) {
 	for {
 		g.mu.Lock()
 		n := min(len(g.waiting), maxSlots)
@@ -80,7 +80,7 @@ func (g *grouped) fly(ctx context.Context) {
 }
 
 // commit decides the wishes of a batch, which are all for one sale.
-func (g *grouped) commit(ctx context.Context, batch []*seat) error {
+func (g *grouped) commit(ctx context.Context, batch []*pendingWish) error {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -114,7 +114,7 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 
 // grant answers a batch, in order. Each wish gets all of its items or none. It returns the orders
 // to store.
-func grant(batch []*seat, left int, held map[int64]int64) (orders, buyers, pieces []int64) {
+func grant(batch []*pendingWish, left int, held map[int64]int64) (orders, buyers, pieces []int64) {
 	for _, s := range batch {
 		order, has := held[s.User]
 		switch {

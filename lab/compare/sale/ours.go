@@ -29,9 +29,9 @@ import (
 
 // Only this file uses internal/flashsale and its dependencies.
 
-// ours is the server's own flash sale, wired to package order as in the server: each order has its
-// outbox job and is added to its user's list. Its orders have one item. For several items it uses a
-// way of the same shape: the script and the batches of this package.
+// ours is Tandian's flash sale, wired to package order as in the server: each order has its outbox
+// job and is added to its user's list. Its orders have one unit. Orders of several units use the
+// script and the batches of this package, which have the same design.
 type ours struct {
 	kind
 	*Servers
@@ -48,8 +48,8 @@ type ours struct {
 
 // A kind is a variant of Tandian's sale.
 type kind struct {
-	waits bool // an answer waits for the row, as the server does by default
-	away  bool // Redis is: the database decides, in groups
+	waits bool // an answer waits for the row, as by default
+	away  bool // Redis is unavailable: the database decides, in groups
 }
 
 const (
@@ -126,7 +126,7 @@ func (o *ours) start(ctx context.Context) error {
 func (o *ours) run(ctx context.Context, workers ...func(context.Context) error) {
 	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, work := range workers {
-		o.workers.Go(func() { _ = work(ctx) }) // what it did not do is missing in the rows
+		o.workers.Go(func() { _ = work(ctx) }) // its errors show as missing rows
 	}
 }
 

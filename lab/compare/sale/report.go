@@ -13,12 +13,12 @@ import (
 
 // Plan configures [Report].
 type Plan struct {
-	Redis, Database string        // URLs of servers for this alone; the database is empty
+	Redis, Database string        // URLs of private servers; the database is empty
 	Rounds          int           // of the table strategies, an odd number
 	Each            time.Duration // of a round of one strategy
 	Times           int           // of each scene of the table wrong
 	Only            []string      // names of [Tables]; empty for all
-	Scheme          string        // only those with this in their name
+	Scheme          string        // measure only strategies whose names contain it
 }
 
 // Tables returns the names of the tables of [Report].
@@ -64,8 +64,8 @@ func (r *report) table(heading, columns string, rows [][]any) {
 	_, _ = fmt.Fprintln(r.out)
 }
 
-// goal is the wanted admission rate of the server's way, relative to the best way with a
-// transaction for each order.
+// goal is the wanted admission rate of Tandian, relative to the best strategy with a transaction per
+// order.
 const goal = 8
 
 func (r *report) strategies(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (r *report) strategies(ctx context.Context) error {
 		})
 	}
 	r.table(
-		fmt.Sprintf("Strategies: %d callers, each admission a win; the median of %d interleaved rounds of %v, and after each a sale of %d to %d users who ask twice",
+		fmt.Sprintf("Strategies: %d callers, the median of %d interleaved rounds of %v, and after each a sale of %d units to %d users that ask twice",
 			callers, r.Rounds, r.Each, few, crowd),
 		"strategy|admitted/s|p50|p99|stored/s|retries each|trips each: Redis, SQL|oversold|duplicate|lost|unsold|drift|orders checked", rows)
 	r.ratio(all)
@@ -123,8 +123,8 @@ func (r *report) wrong(ctx context.Context) error {
 		rows = append(rows, []any{a.Name, a.Oversold, a.Duplicate, a.Unsold, a.Lost, a.Theory, map[bool]string{true: "yes", false: "NO"}[a.Holds]})
 	}
 	r.table(
-		fmt.Sprintf("Anomalies: two wishes at the same moment, the second comes when it is worst for the first; %d sales of one piece to two users, of two to one user who asks twice, and of two to two",
+		fmt.Sprintf("Anomalies: two concurrent requests, the second at the worst moment of the first; %d sales of one unit to two users, of two to one user that asks twice, and of two to two",
 			r.Times),
-		"way|oversold|duplicate|unsold though stock|lost|theory wants|so it is", rows)
+		"strategy|oversold|duplicate|unsold though stock|lost|theory predicts|confirmed", rows)
 	return nil
 }

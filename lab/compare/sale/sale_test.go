@@ -180,14 +180,14 @@ func TestOnlyWrongWaysFail(t *testing.T) {
 		got[a.Name] = a.Verdict
 	}
 	want := map[string]Verdict{ // the scenes are forced: in each of its kind it happens once
-		"check, then deduct, without a lock":                     {Oversold: times, Duplicate: times},
-		"lock of the process, two servers":                       {Oversold: times, Duplicate: times},
-		"lock of the process, one server":                        {},
-		"lock released before the commit":                        {Oversold: times, Duplicate: times},
-		"lock released after the commit":                         {},
-		"compare and set of an equal stock, the loser goes away": {Unsold: 2 * times},
-		"WATCH, the loser goes away":                             {Unsold: 2 * times},
-		"conditional update and a unique index":                  {},
+		"check, then deduct, without a lock":                    {Oversold: times, Duplicate: times},
+		"lock of the process, two servers":                      {Oversold: times, Duplicate: times},
+		"lock of the process, one server":                       {},
+		"lock released before the commit":                       {Oversold: times, Duplicate: times},
+		"lock released after the commit":                        {},
+		"compare and set of an equal stock, the loser gives up": {Unsold: 2 * times},
+		"WATCH, the loser gives up":                             {Unsold: 2 * times},
+		"conditional update and a unique index":                 {},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

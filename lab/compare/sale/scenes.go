@@ -14,12 +14,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// Anomalies holds the results of one way.
+// Anomalies holds the results of one strategy.
 type Anomalies struct {
 	Name   string
-	Theory string // what must be above 0, in words
+	Theory string // the predicted errors, in words
 	Verdict
-	Holds bool // of the three that have a theory, exactly those are above 0
+	Holds bool // exactly the predicted errors occurred
 }
 
 // A scene is a sale to two concurrent wishes, each for one item.
@@ -34,8 +34,8 @@ func scenes() []scene { return []scene{{1, [2]int64{1, 2}}, {2, [2]int64{1, 1}},
 
 type child = subprocess.Process[question, reply]
 
-// Wrong plays every scene repeatedly with each way, on real processes: the first wish stops at its
-// worst moment, and the second runs as far as it gets.
+// Wrong plays every scene repeatedly with each strategy, in real processes. The first request stops
+// at its worst moment, and the second runs until it ends or waits.
 func (s *Servers) Wrong(ctx context.Context, times int) ([]Anomalies, error) {
 	var all []Anomalies
 	for _, w := range ways() {

@@ -17,8 +17,8 @@ import (
 //go:embed lua/unlock.lua
 var unlockLua string
 
-// A way is a commonly taught one, right or wrong, on one server or two. Each user may have one
-// order of a sale.
+// A way is a commonly taught strategy, correct or wrong, on one or two servers. Each user may have
+// one order per sale.
 type way struct {
 	name    string
 	servers int
@@ -44,8 +44,8 @@ func ways() []way {
 		{name: "lock of the process, one server", servers: 1, admit: inProcessLock},
 		{name: "lock released before the commit", servers: 2, oversold: true, duplicate: true, admit: redisLock(true)},
 		{name: "lock released after the commit", servers: 2, admit: redisLock(false)},
-		{name: "compare and set of an equal stock, the loser goes away", servers: 2, unsold: true, admit: equalValue},
-		{name: "WATCH, the loser goes away", servers: 2, inRedis: true, unsold: true, admit: watchOnce},
+		{name: "compare and set of an equal stock, the loser gives up", servers: 2, unsold: true, admit: equalValue},
+		{name: "WATCH, the loser gives up", servers: 2, inRedis: true, unsold: true, admit: watchOnce},
 		{name: "conditional update and a unique index", servers: 2, indexed: true, admit: conditionally},
 	}
 }

@@ -37,7 +37,7 @@ func Report(ctx context.Context, p Plan, out io.Writer) (err error) {
 	left := func(sc Scheme) bool { return sc.SQL && p.Database == "" }
 	for _, sc := range schemes {
 		if left(sc) {
-			_, _ = fmt.Fprintf(out, "Left out, for want of a database: %s\n", sc.Name)
+			_, _ = fmt.Fprintf(out, "Omitted without a database: %s\n", sc.Name)
 		}
 	}
 	schemes = slices.DeleteFunc(schemes, left)

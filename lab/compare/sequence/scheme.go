@@ -1,10 +1,10 @@
-// Package sequence compares common ways to number orders with Tandian's, in one table. It shows the
-// cost of a number, and whether numbers repeat when Redis loses a moment or a clock steps back. It
-// also shows whether numbers are in the order of time, and whether two numbers reveal how many were
-// made between them.
+// Package sequence compares Tandian's order numbers with commonly taught schemes, in one table. It
+// shows the cost of a number, and whether numbers repeat after Redis loses recent writes or a clock
+// steps back. It also shows whether numbers are in the order of time, and whether two numbers reveal
+// how many were made between them.
 //
-// All columns are measured, with schemes as they are commonly taught. Only the way to read a volume
-// from two ids is specific to a scheme, and assumes knowledge of its layout.
+// All columns are measured. Only the code that derives a volume from two ids is specific to a scheme:
+// it assumes knowledge of its layout.
 package sequence
 
 import (
