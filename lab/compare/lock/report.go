@@ -125,24 +125,24 @@ func (r *report) anomalies(ctx context.Context) error {
 
 // notes holds distinct events, each with its variants.
 type notes struct {
-	what []string
-	variant map[string][]string
+	what     []string
+	variants map[string][]string
 }
 
 func (n *notes) add(what, variant string) {
-	if n.variant == nil {
-		n.variant = make(map[string][]string)
+	if n.variants == nil {
+		n.variants = make(map[string][]string)
 	}
-	if n.variant[what] == nil {
+	if n.variants[what] == nil {
 		n.what = append(n.what, what)
 	}
-	n.variant[what] = append(n.variant[what], variant)
+	n.variants[what] = append(n.variants[what], variant)
 }
 
 func (n *notes) String() string {
 	var text strings.Builder
 	for _, what := range slices.Sorted(slices.Values(n.what)) {
-		_, _ = fmt.Fprintf(&text, "%s (%s)\n", what, strings.Join(n.variant[what], "; "))
+		_, _ = fmt.Fprintf(&text, "%s (%s)\n", what, strings.Join(n.variants[what], "; "))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
