@@ -1,5 +1,5 @@
 // Package clientaddr determines the address of an HTTP client behind trusted
-// proxies, and the network that limits count it by.
+// proxies, and the network that rate limits count it by.
 package clientaddr
 
 import (
@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// Bounds of what a header can make us do.
+// Limits of the work that one header causes.
 const (
-	maxHops   = 32 // addresses of X-Forwarded-For that are looked at
-	maxHopLen = 64 // bytes of one of them
+	maxHops   = 32 // addresses of X-Forwarded-For
+	maxHopLen = 64 // bytes per address
 )
 
-// Proxies are the networks whose X-Forwarded-For header is believed. The zero
-// value believes nobody. It may be used by any number of goroutines.
+// Proxies holds the networks of trusted proxies. Their X-Forwarded-For header is
+// believed. The zero value trusts no proxy. It is safe for concurrent use.
 type Proxies []netip.Prefix
 
-// ParseProxies reads networks ("10.0.0.0/8") and single addresses ("::1"). A
-// network of all addresses is refused: with it, every client could choose its
-// own address.
+// ParseProxies parses networks ("10.0.0.0/8") and single addresses ("::1"). It
+// rejects a network of all addresses, which would let clients choose theirs.
 func ParseProxies(list []string) (Proxies, error) {
 	proxies := make(Proxies, 0, len(list))
 	for _, s := range list {
@@ -38,7 +37,7 @@ func ParseProxies(list []string) (Proxies, error) {
 
 func parseNetwork(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
-		a = plain(a)
+		a = normalize(a)
 		return netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(s)
@@ -49,20 +48,21 @@ func parseNetwork(s string) (netip.Prefix, error) {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if p.Bits() == 0 {
-		return netip.Prefix{}, errors.New("a network of all addresses lets clients choose theirs")
+		return netip.Prefix{}, errors.New("network must not contain all addresses")
 	}
 	return p.Masked(), nil
 }
 
-// ClientAddr returns the address of the client that sent r: the peer of the
-// connection, unless that is a trusted proxy. Then it is the rightmost address
-// of X-Forwarded-For that is not a trusted proxy too; what stands left of it
-// was written by the client and is not looked at. Where the header ends early,
-// or holds something that is no address, it is the last proxy before that. It
-// looks at 32 addresses of the header at most.
+// ClientAddr returns the address of the client that sent r. That is the peer of
+// the connection, unless the peer is a trusted proxy.
 //
-// The address has no zone, and IPv4 is never written as IPv6. It is the zero
-// Addr if the connection's own address cannot be read.
+// Behind trusted proxies, it is the rightmost untrusted address of
+// X-Forwarded-For. The client may have written everything to the left of that.
+// If the header ends early or has an invalid address, the last proxy before that
+// position is returned. ClientAddr reads at most 32 addresses of the header.
+//
+// The address has no zone and is never IPv4-mapped IPv6. It is the zero Addr if
+// r.RemoteAddr is invalid.
 func (p Proxies) ClientAddr(r *http.Request) netip.Addr {
 	client, ok := parseHop(r.RemoteAddr)
 	if !ok {
@@ -90,8 +90,8 @@ func (p Proxies) ClientAddr(r *http.Request) netip.Addr {
 	return client
 }
 
-// HTTPS reports whether a client sent r by https: to this server, or to a trusted proxy
-// that says so in X-Forwarded-Proto.
+// HTTPS reports whether the client sent r over https, to this server or to a
+// trusted proxy that reports it in X-Forwarded-Proto.
 func (p Proxies) HTTPS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -106,24 +106,24 @@ func (p Proxies) Trusts(r *http.Request) bool {
 	return ok && p.Contains(peer)
 }
 
-// Contains reports whether the networks contain a, which may be an IPv4 address
-// written as IPv6.
+// Contains reports whether the networks contain a. It accepts IPv4-mapped IPv6
+// addresses.
 func (p Proxies) Contains(a netip.Addr) bool {
-	a = plain(a)
+	a = normalize(a)
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// parseHop reads an address with or without a port: "192.0.2.1",
+// parseHop parses an address with or without a port: "192.0.2.1",
 // "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
 func parseHop(s string) (netip.Addr, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) > maxHopLen {
 		return netip.Addr{}, false
 	}
-	// Only these can have a port, and what has none would be an error to read as if it had.
+	// Only these forms can have a port. ParseAddrPort fails for all others.
 	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
 		if ap, err := netip.ParseAddrPort(s); err == nil {
-			return plain(ap.Addr()), true
+			return normalize(ap.Addr()), true
 		}
 	}
 	inner, bracketed := strings.CutPrefix(s, "[")
@@ -136,16 +136,16 @@ func parseHop(s string) (netip.Addr, bool) {
 	if err != nil || bracketed && a.Is4() {
 		return netip.Addr{}, false
 	}
-	return plain(a), true
+	return normalize(a), true
 }
 
-func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+func normalize(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// Network returns the block of addresses that limits count as one client: a
-// single IPv4 address, or the /64 that one IPv6 subscriber has at least. The
-// zero Addr is in the zero Prefix.
+// Network returns the block of addresses that rate limits count as one client.
+// It is one IPv4 address, or an IPv6 /64, the least that a subscriber gets. For
+// the zero Addr it is the zero Prefix.
 func Network(a netip.Addr) netip.Prefix {
-	a = plain(a)
+	a = normalize(a)
 	bits := 32
 	if a.Is6() {
 		bits = 64

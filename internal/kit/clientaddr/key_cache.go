@@ -6,36 +6,36 @@ import (
 	"sync/atomic"
 )
 
-// KeyCache remember how limits name the networks that requests came from lately: the
-// same ones, nearly always. They forget each other where there are too many, and are
-// safe for concurrent use.
+// KeyCache caches the rate limit keys of recent client networks, which are nearly
+// always the same ones. A network replaces another one of the same hash. The zero
+// value is an empty cache. It is safe for concurrent use.
 type KeyCache struct {
-	slots [1 << networkBits]atomic.Pointer[keyedNetwork] // by address
+	slots [1 << networkBits]atomic.Pointer[keyedNetwork] // by hash of the network
 }
 
 const networkBits = 10
 
 type keyedNetwork struct {
-	of  netip.Prefix
-	key string
+	network netip.Prefix
+	key     string
 }
 
-const unknownNetwork = "a:unknown" // of the zero Addr
+const unknownNetwork = "a:unknown" // key of the zero Addr
 
-// Key is the network of an address as a key: "a:NETWORK".
+// Key returns the rate limit key of an address: "a:NETWORK".
 func (n *KeyCache) Key(addr netip.Addr) string {
-	of := Network(addr)
-	if !of.IsValid() {
+	network := Network(addr)
+	if !network.IsValid() {
 		return unknownNetwork
 	}
-	bytes := of.Addr().As16()
-	const golden = 0x9E3779B97F4A7C15 // spreads what differs in a few bits, as neighbors do
-	mixed := (binary.BigEndian.Uint64(bytes[:8])*golden ^ binary.BigEndian.Uint64(bytes[8:])) * golden
-	slot := &n.slots[mixed>>(64-networkBits)]
-	if known := slot.Load(); known != nil && known.of == of {
-		return known.key
+	bytes := network.Addr().As16()
+	const golden = 0x9E3779B97F4A7C15 // spreads neighbors, which differ in a few bits
+	hash := (binary.BigEndian.Uint64(bytes[:8])*golden ^ binary.BigEndian.Uint64(bytes[8:])) * golden
+	slot := &n.slots[hash>>(64-networkBits)]
+	if cached := slot.Load(); cached != nil && cached.network == network {
+		return cached.key
 	}
-	named := &keyedNetwork{of, "a:" + of.String()}
-	slot.Store(named)
-	return named.key
+	entry := &keyedNetwork{network, "a:" + network.String()}
+	slot.Store(entry)
+	return entry.key
 }

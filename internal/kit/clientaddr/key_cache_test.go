@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestANetworkIsNamedOnce(t *testing.T) {
+func TestKeyIsCachedPerNetwork(t *testing.T) {
 	n := &KeyCache{}
 	for range 2 {
 		for addr, want := range map[string]string{
@@ -19,15 +19,15 @@ func TestANetworkIsNamedOnce(t *testing.T) {
 		}
 	}
 	if got := n.Key(netip.Addr{}); got != unknownNetwork {
-		t.Errorf("no address: got %s", got)
+		t.Errorf("zero address: got %s, want %s", got, unknownNetwork)
 	}
 	addr := netip.MustParseAddr("2001:db8::1")
 	if allocated := testing.AllocsPerRun(10, func() { n.Key(addr) }); allocated > 0 {
-		t.Errorf("a known network took %v allocations", allocated)
+		t.Errorf("got %v allocations for a cached network, want 0", allocated)
 	}
 }
 
-func TestNeighborsHaveASlotEach(t *testing.T) {
+func TestNeighborsUseDifferentSlots(t *testing.T) {
 	n := &KeyCache{}
 	for i := range uint32(200) {
 		n.Key(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 10<<24+i))))
@@ -39,6 +39,6 @@ func TestNeighborsHaveASlotEach(t *testing.T) {
 		}
 	}
 	if taken < 150 {
-		t.Errorf("200 neighbors have %d slots", taken)
+		t.Errorf("got %d slots for 200 neighbors, want at least 150", taken)
 	}
 }
