@@ -1,5 +1,5 @@
-// Package ratelimit limits how often something happens, for each of many keys,
-// with token buckets in bounded memory.
+// Package ratelimit limits the rate of events per key, with token buckets in
+// bounded memory.
 package ratelimit
 
 import (
@@ -8,96 +8,94 @@ import (
 	"time"
 )
 
-// Keys of one generation of buckets. Newcomers get only the first half of it,
-// so that a flood of them does not cost those their bucket who were there
-// before.
+// maxKeys limits the keys of one generation of buckets. New keys get only the
+// first half, so that a flood of them does not displace the known ones.
 const maxKeys = 50_000
 
-// MaxUsers is the same for buckets of users who are signed in. Nobody makes those up, and
-// at the beginning of a sale more of them may come in a second than networks ever do.
+// MaxUsers is the limit of keys for signed-in users. Clients cannot invent users,
+// and the start of a sale brings more users per second than networks.
 const MaxUsers = 500_000
 
-// Limiter are token buckets, one per key: each holds burst tokens, gets rate
-// new ones a second, and gives one to each request. They are safe for
+// Limiter holds one token bucket per key. A bucket holds up to burst tokens and
+// gets rate new ones per second. Each request takes one. Limiter is safe for
 // concurrent use.
 //
-// A bucket is kept as the one instant at which it will be full again, which
-// says all (GCRA, the generic cell rate algorithm of ITU-T I.371, as a virtual
-// scheduler). One that is full needs no memory. Therefore there are two
-// generations of them: those used since the last rotation, and those used in
-// the generation before it. The older is dropped when all in it must be full
-// again, so nothing is forgotten that matters.
+// A bucket is stored as the instant at which it is full again. This is GCRA, the
+// generic cell rate algorithm of ITU-T I.371, as a virtual scheduler. A full
+// bucket needs no memory, so there are two generations: the buckets used since
+// the last rotation, and those of the generation before. The older generation is
+// dropped when all of its buckets are full.
 //
-// A generation has at most 50 000 keys, or 500 000 of users. Those for whom there is no
-// place share one bucket with each other.
+// A generation has at most 50 000 keys, or 500 000 users. All further keys share
+// one bucket.
 type Limiter struct {
-	interval time.Duration // between two tokens; 0 is no limit
+	interval time.Duration // between two tokens; 0 means no limit
 	span     time.Duration // from an empty bucket to a full one
-	debt     time.Duration // how much later than that spend may make it full
-	places   int           // keys of a generation
+	maxDebt  time.Duration // how far Spend may overdraw an empty bucket
+	capacity int           // keys per generation
 	now      func() time.Time
-	epoch    time.Time // the instants below count from here
+	epoch    time.Time // zero of the instants below
 
 	mu           sync.Mutex
 	young, old   map[string]time.Duration // when the bucket is full again
-	crowd        time.Duration            // the same, of the one for all others
+	shared       time.Duration            // the same, for the bucket of all further keys
 	nextRotation time.Duration
 }
 
-// New returns full buckets. A rate of no more than 0 is no limit; a burst
-// is at least 1.
+// New returns a Limiter of full buckets. A rate of 0 or less means no limit. The
+// burst is at least 1.
 func New(rate, burst int, now func() time.Time) *Limiter {
 	if rate <= 0 {
 		return &Limiter{}
 	}
 	interval := max(time.Second/time.Duration(rate), 1)
 	tokens := min(max(int64(burst), 1), math.MaxInt64/4/int64(interval))
-	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
+	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, capacity: maxKeys, now: now}).start()
 }
 
-// NewForUsers is [New] for users who are signed in.
+// NewForUsers is like [New], with room for [MaxUsers] keys.
 func NewForUsers(rate, burst int, now func() time.Time) *Limiter {
 	b := New(rate, burst, now)
-	b.places = MaxUsers
+	b.capacity = MaxUsers
 	return b
 }
 
-// NewBudget returns full buckets of n tokens, which get n new ones in each
-// period. They are for what is known only afterwards: see Left and Spend. No more
-// than 0 is no limit.
+// NewBudget returns full buckets of n tokens that get n new ones per period. They
+// are for costs that are known only afterwards: see [Limiter.Left] and
+// [Limiter.Spend]. If n is 0 or less, there is no limit.
 func NewBudget(n int, period time.Duration, now func() time.Time) *Limiter {
 	if n <= 0 {
 		return &Limiter{}
 	}
 	interval := max(period/time.Duration(n), 1)
 	span := time.Duration(n) * interval
-	return (&Limiter{interval: interval, span: span, debt: span, places: maxKeys, now: now}).open()
+	return (&Limiter{interval: interval, span: span, maxDebt: span, capacity: maxKeys, now: now}).start()
 }
 
-// A PerUser limits how often something is done, for each user who is signed in by
-// itself. It is safe for concurrent use, and its memory is bounded: beyond 250 000 users
-// of a second, the others share one limit.
+// PerUser limits the rate of an action for each signed-in user. Its memory is
+// bounded: beyond 250 000 users in a second, the others share one limit. It is
+// safe for concurrent use.
 type PerUser struct{ limiter *Limiter }
 
-// NewPerUser allows so many times a second, and up to burst at once. A rate of no more
-// than 0 is no limit.
+// NewPerUser returns a limit of perSecond actions per second and up to burst at
+// once. If perSecond is 0 or less, there is no limit.
 func NewPerUser(perSecond, burst int, now func() time.Time) *PerUser {
 	return &PerUser{NewForUsers(perSecond, burst, now)}
 }
 
-// Allow counts one time for a user. If that is one too many, it is not counted, and
-// wait is how long until it would be.
+// Allow counts one action of a user. If the limit is reached, it counts nothing
+// and returns false and the time until the next allowed action.
 func (r *PerUser) Allow(user string) (wait time.Duration, ok bool) { return r.limiter.Take(user) }
 
-// open begins the first generation.
-func (b *Limiter) open() *Limiter {
+// start begins the first generation.
+func (b *Limiter) start() *Limiter {
 	b.epoch, b.young = b.now(), map[string]time.Duration{}
 	b.nextRotation = b.window()
 	return b
 }
 
-// Take takes one token. If there is none, it returns false and how long until
-// there is one.
+// Take takes one token. If there is none, it returns false and the time until the
+// next one.
 func (b *Limiter) Take(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
@@ -114,19 +112,19 @@ func (b *Limiter) Take(key string) (wait time.Duration, ok bool) {
 	if own {
 		b.young[key] = full
 	} else {
-		b.crowd = full
+		b.shared = full
 	}
 	return 0, true
 }
 
-// Empty reports whether take would find no token now.
+// Empty reports whether the bucket of a key has no token now.
 func (b *Limiter) Empty(key string) bool {
 	_, ok := b.Left(key)
 	return !ok
 }
 
-// Left reports whether take would find a token now, and if not, how long until
-// there is one.
+// Left reports whether the bucket of a key has a token now. If not, wait is the
+// time until the next one.
 func (b *Limiter) Left(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
@@ -142,10 +140,9 @@ func (b *Limiter) Left(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// Spend takes n tokens, whether they are there or not. What is missing is owed,
-// up to as many as a bucket holds; more is forgiven. Of somebody for whom there is
-// no place nothing is taken, not even from the bucket for all others: who comes
-// later and asks for nothing wrong must not pay for a flood.
+// Spend takes n tokens, even if the bucket has fewer. Missing tokens are owed, up
+// to the size of a bucket; more is forgiven. A key without its own bucket pays
+// nothing, not even from the shared bucket: other keys must not pay for a flood.
 func (b *Limiter) Spend(key string, n int) {
 	if b.interval == 0 || n <= 0 {
 		return
@@ -155,29 +152,30 @@ func (b *Limiter) Spend(key string, n int) {
 	at := b.now().Sub(b.epoch)
 	b.rotate(at)
 	if full, own := b.find(key); own {
-		n = min(n, int((b.span+b.debt)/b.interval)) // a product that cannot overflow
-		b.young[key] = min(max(full, at)+time.Duration(n)*b.interval, at+b.span+b.debt)
+		n = min(n, int((b.span+b.maxDebt)/b.interval)) // avoids an overflow of the product
+		b.young[key] = min(max(full, at)+time.Duration(n)*b.interval, at+b.span+b.maxDebt)
 	}
 }
 
-// find returns when the key's bucket is full again, and whether it is its own.
+// find returns when the key's bucket is full again, and whether it is the key's
+// own bucket. The caller must hold b.mu.
 func (b *Limiter) find(key string) (full time.Duration, own bool) {
 	if full, ok := b.young[key]; ok {
 		return full, true
 	}
-	places := b.places / 2
+	capacity := b.capacity / 2
 	full, known := b.old[key]
 	if known {
-		places = b.places
+		capacity = b.capacity
 	}
-	if len(b.young) >= places {
-		return b.crowd, false
+	if len(b.young) >= capacity {
+		return b.shared, false
 	}
 	return full, true
 }
 
-// rotate starts a new generation when it is time. What it drops was last taken
-// from before the rotation before this, at least a window ago, and must be full again.
+// rotate starts a new generation when it is due. The dropped buckets were last
+// used at least a window ago, so they are full. The caller must hold b.mu.
 func (b *Limiter) rotate(at time.Duration) {
 	if at < b.nextRotation {
 		return
@@ -186,9 +184,9 @@ func (b *Limiter) rotate(at time.Duration) {
 	b.nextRotation = at + b.window()
 }
 
-// Capacity returns how many keys of one generation have a bucket of their own.
-func (b *Limiter) Capacity() int { return b.places }
+// Capacity returns the number of keys per generation that have their own bucket.
+func (b *Limiter) Capacity() int { return b.capacity }
 
-// window is how long a generation is young at least: as long as any bucket can
-// take to be full again.
-func (b *Limiter) window() time.Duration { return max(b.span+b.debt, time.Second) }
+// window returns the minimum age of a generation at its rotation, which is the
+// longest time that a bucket needs to fill up.
+func (b *Limiter) window() time.Duration { return max(b.span+b.maxDebt, time.Second) }
