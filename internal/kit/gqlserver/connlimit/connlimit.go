@@ -1,5 +1,5 @@
-// Package connlimit limits the open connections of a listener, in total and for
-// each client network.
+// Package connlimit limits the open connections of a listener, in total and per
+// client network.
 package connlimit
 
 import (
@@ -9,76 +9,75 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// Config says how many connections a listener keeps open. A number of
-// no more than 0 is no limit.
+// Config limits the open connections of a listener. A limit of 0 or less means no
+// limit.
 type Config struct {
-	PerAddress int                // of one client network, see [clientaddr.Network]
-	Total      int                // of all together
-	Trusted    clientaddr.Proxies // our own proxies, whom PerAddress does not count
+	PerAddress int                // connections per client network, see [clientaddr.Network]
+	Total      int                // connections in total
+	Trusted    clientaddr.Proxies // trusted proxies, which PerAddress does not limit
 
-	Refused func() // called for each connection that is closed at once, just before; may be nil
+	Refused func() // called before an excess connection is closed; may be nil
 }
 
-// Listen returns a listener that accepts from inner, and closes connections
-// that are too many at once instead of letting them wait: others come in while
-// one client knocks. Closing a connection frees its place. A peer without an IP
-// address, of a Unix socket for example, counts for the total only.
+// Listen returns a listener that accepts connections from inner. It closes excess
+// connections at once instead of queueing them, so that one client cannot block
+// others. A peer without an IP address, for example of a Unix socket, counts
+// towards the total only.
 //
-// The connections are fit for http.Server: those over TCP can do all that a
-// *net.TCPConn can.
+// TCP connections have all methods of *net.TCPConn, for [net/http.Server].
 func Listen(inner net.Listener, cfg Config) net.Listener {
 	return &listener{
 		Listener:  inner,
 		cfg:       cfg,
-		all:       quota.NewConnCounter(cfg.Total),
+		total:     quota.NewConnCounter(cfg.Total),
 		byAddress: quota.NewConnCounter(cfg.PerAddress),
 	}
 }
 
 type listener struct {
 	net.Listener
-	cfg            Config
-	all, byAddress *quota.ConnCounter
+	cfg              Config
+	total, byAddress *quota.ConnCounter
 }
 
-// Accept waits for a connection for which there is a place.
+// Accept waits for a connection within the limits.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		leave, ok := l.enter(conn.RemoteAddr())
+		release, ok := l.acquire(conn.RemoteAddr())
 		if !ok {
 			l.refuse(conn)
 			continue
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			return &placedTCP{tcp, leave}, nil
+			return &limitedTCPConn{tcp, release}, nil
 		}
-		return &placedConn{conn, leave}, nil
+		return &limitedConn{conn, release}, nil
 	}
 }
 
-func (l *listener) enter(remote net.Addr) (leave func(), ok bool) {
-	leaveAll, ok := l.all.Acquire("")
+func (l *listener) acquire(remote net.Addr) (release func(), ok bool) {
+	releaseTotal, ok := l.total.Acquire("")
 	if !ok {
 		return nil, false
 	}
 	tcp, known := remote.(*net.TCPAddr)
 	if !known {
-		return leaveAll, true
+		return releaseTotal, true
 	}
 	addr := tcp.AddrPort().Addr()
 	if l.cfg.Trusted.Contains(addr) {
-		return leaveAll, true
+		return releaseTotal, true
 	}
-	leaveAddress, ok := l.byAddress.Acquire(clientaddr.Network(addr).String())
+	releaseAddress, ok := l.byAddress.Acquire(clientaddr.Network(addr).String())
 	if !ok {
-		leaveAll()
+		releaseTotal()
 		return nil, false
 	}
-	return func() { leaveAddress(); leaveAll() }, true
+	return func() { releaseAddress(); releaseTotal() }, true
 }
 
 func (l *listener) refuse(conn net.Conn) {
@@ -86,32 +85,32 @@ func (l *listener) refuse(conn net.Conn) {
 		l.cfg.Refused()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		// A reset leaves nothing behind in the kernel: no unsent data, no TIME_WAIT.
-		// If it can't be asked for, an ordinary close will do.
+		// A reset leaves nothing in the kernel: no unsent data, no TIME_WAIT. If
+		// SetLinger fails, an ordinary close suffices.
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
 }
 
-// placedTCP keeps what http.Server looks for beyond net.Conn: ReadFrom sends
-// files without copying them, and CloseWrite lets an answer arrive whose
-// request was not read to its end.
-type placedTCP struct {
+// limitedTCPConn has the methods that http.Server uses in addition to net.Conn.
+// ReadFrom sends files without copying them. CloseWrite lets a response arrive
+// when the request was not read completely.
+type limitedTCPConn struct {
 	*net.TCPConn
-	leave func()
+	release func()
 }
 
-func (c *placedTCP) Close() error {
-	defer c.leave()
+func (c *limitedTCPConn) Close() error {
+	defer c.release()
 	return c.TCPConn.Close()
 }
 
-type placedConn struct {
+type limitedConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
-func (c *placedConn) Close() error {
-	defer c.leave()
+func (c *limitedConn) Close() error {
+	defer c.release()
 	return c.Conn.Close()
 }

@@ -20,40 +20,39 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clientaddr"
 )
 
-// knocks is a listener of connections from addresses that a test chooses. The
-// other ends are not there: nothing is read or written.
-type knocks struct {
+// fakeListener accepts one connection per remote address, without a peer.
+type fakeListener struct {
 	net.Listener
 	remote []net.Addr
 }
 
-type knock struct {
+type fakeConn struct {
 	net.Conn
 	remote net.Addr
 	closed int
 }
 
-func (k *knock) RemoteAddr() net.Addr { return k.remote }
-func (k *knock) Close() error         { k.closed++; return errors.New("closed") }
+func (k *fakeConn) RemoteAddr() net.Addr { return k.remote }
+func (k *fakeConn) Close() error         { k.closed++; return errors.New("closed") }
 
-func (l *knocks) Accept() (net.Conn, error) {
+func (l *fakeListener) Accept() (net.Conn, error) {
 	if len(l.remote) == 0 {
 		return nil, net.ErrClosed
 	}
-	next := &knock{remote: l.remote[0]}
+	next := &fakeConn{remote: l.remote[0]}
 	l.remote = l.remote[1:]
 	return next, nil
 }
 
-func knockFrom(addr string) net.Addr {
+func tcpAddr(addr string) net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(addr), Port: 4242}
 }
 
-func TestListenAcceptsNoMoreThanTheTotalAndOfAnAddress(t *testing.T) {
+func TestListenEnforcesTotalAndAddressLimits(t *testing.T) {
 	unix := &net.UnixAddr{Name: "@", Net: "unix"}
 	repeat := func(n int, addr string) (list []net.Addr) {
 		for range n {
-			list = append(list, knockFrom(addr))
+			list = append(list, tcpAddr(addr))
 		}
 		return list
 	}
@@ -64,39 +63,39 @@ func TestListenAcceptsNoMoreThanTheTotalAndOfAnAddress(t *testing.T) {
 		accepted int
 	}{
 		{"no limit", Config{}, repeat(50, "192.0.2.1"), 50},
-		{"limits below zero are none", Config{PerAddress: -1, Total: -1}, repeat(50, "192.0.2.1"), 50},
-		{"of one address", Config{PerAddress: 3}, repeat(50, "192.0.2.1"), 3},
-		{"of two addresses", Config{PerAddress: 3}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 6},
+		{"negative limits are no limits", Config{PerAddress: -1, Total: -1}, repeat(50, "192.0.2.1"), 50},
+		{"one address", Config{PerAddress: 3}, repeat(50, "192.0.2.1"), 3},
+		{"two addresses", Config{PerAddress: 3}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 6},
 		{"IPv4 as IPv6", Config{PerAddress: 3}, append(repeat(3, "192.0.2.1"), repeat(3, "::ffff:192.0.2.1")...), 3},
-		{"of one IPv6 network", Config{PerAddress: 3}, append(repeat(3, "2001:db8::1"), repeat(3, "2001:db8::ff:2")...), 3},
-		{"in all", Config{Total: 5}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 5},
-		{"both", Config{PerAddress: 4, Total: 5}, append(repeat(9, "192.0.2.1"), repeat(9, "192.0.2.2")...), 5},
-		{"what its address refuses does not count in all", Config{PerAddress: 1, Total: 2}, append(repeat(9, "192.0.2.1"), repeat(1, "192.0.2.2")...), 2},
-		{"a trusted proxy", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, append(repeat(5, "192.0.2.1"), repeat(5, "192.0.2.2")...), 6},
-		{"a trusted proxy, IPv4 as IPv6", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "::ffff:192.0.2.1"), 5},
-		{"a trusted proxy in all", Config{Total: 2, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "192.0.2.1"), 2},
-		{"of a Unix socket", Config{PerAddress: 1}, []net.Addr{unix, unix, unix}, 3},
-		{"of a Unix socket in all", Config{Total: 2}, []net.Addr{unix, unix, unix}, 2},
-		{"from nowhere", Config{PerAddress: 1, Total: 2}, []net.Addr{nil, nil, nil}, 2},
+		{"one IPv6 network", Config{PerAddress: 3}, append(repeat(3, "2001:db8::1"), repeat(3, "2001:db8::ff:2")...), 3},
+		{"total", Config{Total: 5}, append(repeat(4, "192.0.2.1"), repeat(4, "192.0.2.2")...), 5},
+		{"both limits", Config{PerAddress: 4, Total: 5}, append(repeat(9, "192.0.2.1"), repeat(9, "192.0.2.2")...), 5},
+		{"rejected connections do not count", Config{PerAddress: 1, Total: 2}, append(repeat(9, "192.0.2.1"), repeat(1, "192.0.2.2")...), 2},
+		{"trusted proxy", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, append(repeat(5, "192.0.2.1"), repeat(5, "192.0.2.2")...), 6},
+		{"trusted proxy, IPv4 as IPv6", Config{PerAddress: 1, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "::ffff:192.0.2.1"), 5},
+		{"trusted proxy counts in total", Config{Total: 2, Trusted: proxiesOf(t, "192.0.2.1")}, repeat(5, "192.0.2.1"), 2},
+		{"unix socket", Config{PerAddress: 1}, []net.Addr{unix, unix, unix}, 3},
+		{"unix socket counts in total", Config{Total: 2}, []net.Addr{unix, unix, unix}, 2},
+		{"no address", Config{PerAddress: 1, Total: 2}, []net.Addr{nil, nil, nil}, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			refused := 0
 			tt.cfg.Refused = func() { refused++ }
-			knocking := len(tt.remote)
-			l := Listen(&knocks{remote: tt.remote}, tt.cfg).(*listener)
+			attempts := len(tt.remote)
+			l := Listen(&fakeListener{remote: tt.remote}, tt.cfg).(*listener)
 			conns := acceptAll(t, l)
-			if len(conns) != tt.accepted || refused != knocking-tt.accepted {
-				t.Errorf("accepted %d and refused %d of %d, want %d accepted", len(conns), refused, knocking, tt.accepted)
+			if len(conns) != tt.accepted || refused != attempts-tt.accepted {
+				t.Errorf("got %d accepted and %d rejected of %d, want %d accepted", len(conns), refused, attempts, tt.accepted)
 			}
 			for _, c := range conns {
 				if err := c.Close(); err == nil {
-					t.Error("the error of Close got lost")
+					t.Error("got no error from Close")
 				}
 				c.Close()
 			}
-			if l.all.Keys()+l.byAddress.Keys() != 0 {
-				t.Errorf("%d and %d keys are left when all are closed", l.all.Keys(), l.byAddress.Keys())
+			if l.total.Keys()+l.byAddress.Keys() != 0 {
+				t.Errorf("got %d and %d keys after all connections closed, want 0", l.total.Keys(), l.byAddress.Keys())
 			}
 		})
 	}
@@ -126,45 +125,45 @@ func acceptAll(t *testing.T, l net.Listener) (conns []net.Conn) {
 	}
 }
 
-func TestListenFreesAPlaceOnceHoweverOftenAConnectionIsClosed(t *testing.T) {
-	inner := &knocks{remote: []net.Addr{knockFrom("192.0.2.1"), knockFrom("192.0.2.1")}}
+func TestRepeatedCloseFreesOneSlot(t *testing.T) {
+	inner := &fakeListener{remote: []net.Addr{tcpAddr("192.0.2.1"), tcpAddr("192.0.2.1")}}
 	l := Listen(inner, Config{PerAddress: 2})
 	conns := acceptAll(t, l)
 	var all sync.WaitGroup
 	for range 5 {
-		all.Go(func() { conns[0].(*placedConn).leave() })
+		all.Go(func() { conns[0].(*limitedConn).release() })
 	}
 	all.Wait()
 	conns[0].Close()
-	inner.remote = []net.Addr{knockFrom("192.0.2.1"), knockFrom("192.0.2.1"), knockFrom("192.0.2.1")}
+	inner.remote = []net.Addr{tcpAddr("192.0.2.1"), tcpAddr("192.0.2.1"), tcpAddr("192.0.2.1")}
 	if got := len(acceptAll(t, l)); got != 1 {
-		t.Errorf("%d came in, want 1", got)
+		t.Errorf("got %d connections, want 1", got)
 	}
 }
 
-func TestListenClosesWhatIsTooMany(t *testing.T) {
-	inner := &knocks{remote: []net.Addr{knockFrom("192.0.2.1")}}
+func TestListenClosesExcessConnections(t *testing.T) {
+	inner := &fakeListener{remote: []net.Addr{tcpAddr("192.0.2.1")}}
 	l := Listen(inner, Config{PerAddress: 1}).(*listener)
 	acceptAll(t, l)
-	late := &knock{remote: knockFrom("192.0.2.1")}
+	late := &fakeConn{remote: tcpAddr("192.0.2.1")}
 	l.refuse(late) // Refused is nil
 	if late.closed != 1 {
-		t.Errorf("closed %d times", late.closed)
+		t.Errorf("got %d calls of Close, want 1", late.closed)
 	}
 }
 
-// guarded is an HTTP server behind Listen, on the loopback interface.
-type guarded struct {
+// limitedServer is an HTTP server behind Listen, on the loopback interface.
+type limitedServer struct {
 	addr    string
 	refused atomic.Int64
-	closed  chan struct{} // one for each connection that the server gave up
+	closed  chan struct{} // one for each connection that the server closed
 }
 
-func serveGuarded(t *testing.T, cfg Config, h http.Handler) *guarded {
+func serveLimited(t *testing.T, cfg Config, h http.Handler) *limitedServer {
 	t.Helper()
 	goleak.VerifyNone(t)
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	s := &guarded{closed: make(chan struct{}, 100)}
+	s := &limitedServer{closed: make(chan struct{}, 100)}
 	cfg.Refused = func() { s.refused.Add(1) }
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -187,13 +186,13 @@ func serveGuarded(t *testing.T, cfg Config, h http.Handler) *guarded {
 	return s
 }
 
-// A rawClient is one TCP connection that speaks HTTP.
+// rawClient is a TCP connection for raw HTTP requests.
 type rawClient struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func (s *guarded) tryDial(t *testing.T) (*rawClient, error) {
+func (s *limitedServer) tryDial(t *testing.T) (*rawClient, error) {
 	c, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(t.Context(), "tcp", s.addr)
 	if err != nil {
 		return nil, err
@@ -202,7 +201,7 @@ func (s *guarded) tryDial(t *testing.T) (*rawClient, error) {
 	return &rawClient{c, bufio.NewReader(c)}, c.SetDeadline(time.Now().Add(10 * time.Second))
 }
 
-func (s *guarded) dial(t *testing.T) *rawClient {
+func (s *limitedServer) dial(t *testing.T) *rawClient {
 	t.Helper()
 	c, err := s.tryDial(t)
 	if err != nil {
@@ -211,9 +210,8 @@ func (s *guarded) dial(t *testing.T) *rawClient {
 	return c
 }
 
-// ask returns the status and body of an answer, or an error if the connection
-// broke.
-func (c *rawClient) ask(request string) (int, string, error) {
+// roundTrip sends a request and returns the status and body of the response.
+func (c *rawClient) roundTrip(request string) (int, string, error) {
 	if _, err := io.WriteString(c, request); err != nil {
 		return 0, "", err
 	}
@@ -230,35 +228,35 @@ const bareGet = "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"
 
 func wantStatus(t *testing.T, c *rawClient, request string, status int) {
 	t.Helper()
-	if got, _, err := c.ask(request); err != nil || got != status {
+	if got, _, err := c.roundTrip(request); err != nil || got != status {
 		t.Errorf("got %d, %v; want %d", got, err, status)
 	}
 }
 
-// wantRefused fails unless one more connection is closed at once: so early, it
-// may be, that it is not even there.
-func (s *guarded) wantRefused(t *testing.T) {
+// wantRefused fails unless a new connection is closed at once, even before it is
+// established.
+func (s *limitedServer) wantRefused(t *testing.T) {
 	t.Helper()
 	c, err := s.tryDial(t)
 	if err == nil {
-		_, _, err = c.ask(bareGet)
+		_, _, err = c.roundTrip(bareGet)
 	}
 	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("got %v, want a connection that is closed at once", err)
+		t.Errorf("got %v, want a closed connection", err)
 	}
 }
 
-func TestListenBoundsTheConnectionsOfAnHTTPServer(t *testing.T) {
-	s := serveGuarded(t, Config{PerAddress: 2}, http.NotFoundHandler())
+func TestListenLimitsHTTPServerConnections(t *testing.T) {
+	s := serveLimited(t, Config{PerAddress: 2}, http.NotFoundHandler())
 	first, second := s.dial(t), s.dial(t)
 	wantStatus(t, first, bareGet, 404)
 	wantStatus(t, second, bareGet, 404)
 	s.wantRefused(t)
 	s.wantRefused(t)
 	if n := s.refused.Load(); n != 2 {
-		t.Errorf("%d refusals were told, want 2", n)
+		t.Errorf("got %d rejections, want 2", n)
 	}
-	wantStatus(t, first, bareGet, 404) // those inside notice nothing
+	wantStatus(t, first, bareGet, 404) // accepted connections are not affected
 
 	first.Close()
 	<-s.closed
@@ -266,18 +264,18 @@ func TestListenBoundsTheConnectionsOfAnHTTPServer(t *testing.T) {
 	s.wantRefused(t)
 }
 
-func TestListenLetsAProxyOfOursHaveMany(t *testing.T) {
-	s := serveGuarded(t, Config{PerAddress: 1, Total: 3, Trusted: proxiesOf(t, "127.0.0.0/8")}, http.NotFoundHandler())
+func TestTrustedProxyIsExemptFromAddressLimit(t *testing.T) {
+	s := serveLimited(t, Config{PerAddress: 1, Total: 3, Trusted: proxiesOf(t, "127.0.0.0/8")}, http.NotFoundHandler())
 	for range 3 {
 		wantStatus(t, s.dial(t), bareGet, 404)
 	}
 	s.wantRefused(t)
 }
 
-func TestListenFreesThePlaceOfAHijackedConnection(t *testing.T) {
+func TestHijackedConnectionFreesItsSlot(t *testing.T) {
 	release := make(chan struct{})
 	released := make(chan struct{}, 10)
-	s := serveGuarded(t, Config{PerAddress: 1}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := serveLimited(t, Config{PerAddress: 1}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -297,7 +295,7 @@ func TestListenFreesThePlaceOfAHijackedConnection(t *testing.T) {
 		conn.Close()
 		released <- struct{}{}
 	}))
-	for range 3 { // each finds the place that the one before had
+	for range 3 { // each uses the slot of the one before
 		wantStatus(t, s.dial(t), bareGet, 200)
 		s.wantRefused(t)
 		release <- struct{}{}
@@ -305,8 +303,8 @@ func TestListenFreesThePlaceOfAHijackedConnection(t *testing.T) {
 	}
 }
 
-func TestListenKeepsWhatAServerNeedsOfAConnection(t *testing.T) {
-	s := serveGuarded(t, Config{PerAddress: 5}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func TestHTTPServerFeaturesWorkOnAcceptedConnections(t *testing.T) {
+	s := serveLimited(t, Config{PerAddress: 5}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		switch r.URL.Path {
 		case "/deadline":
@@ -315,7 +313,7 @@ func TestListenKeepsWhatAServerNeedsOfAConnection(t *testing.T) {
 			}
 			_, err := io.ReadAll(r.Body)
 			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
-				t.Errorf("read a body with %v, want a timeout", err)
+				t.Errorf("read body: got %v, want a timeout", err)
 			}
 			w.WriteHeader(http.StatusRequestTimeout)
 		case "/early":
@@ -324,12 +322,12 @@ func TestListenKeepsWhatAServerNeedsOfAConnection(t *testing.T) {
 	}))
 	wantStatus(t, s.dial(t), "POST /deadline HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\n", 408)
 
-	// The answer arrives though the body was not read to its end.
+	// The response arrives although the body is not read completely.
 	early := s.dial(t)
 	var sender sync.WaitGroup
 	sender.Go(func() {
 		_, _ = io.WriteString(early, "POST /early HTTP/1.1\r\nHost: shop\r\nContent-Length: 10000000\r\n\r\n")
-		_, _ = io.Copy(early, strings.NewReader(strings.Repeat("x", 1_000_000))) // it may break
+		_, _ = io.Copy(early, strings.NewReader(strings.Repeat("x", 1_000_000))) // it may fail
 	})
 	wantStatus(t, early, "", 413)
 	early.Close()
@@ -339,7 +337,7 @@ func TestListenKeepsWhatAServerNeedsOfAConnection(t *testing.T) {
 	}
 }
 
-func TestListenKeepsWhatIsSpecialAboutTCP(t *testing.T) {
+func TestAcceptedConnectionsHaveTCPMethods(t *testing.T) {
 	type TCP interface {
 		io.ReaderFrom
 		CloseWrite() error
@@ -351,7 +349,7 @@ func TestListenKeepsWhatIsSpecialAboutTCP(t *testing.T) {
 	}
 	l := Listen(inner, Config{PerAddress: 1})
 	defer l.Close()
-	s := &guarded{addr: l.Addr().String()}
+	s := &limitedServer{addr: l.Addr().String()}
 	out := s.dial(t)
 	in, err := l.Accept()
 	if err != nil {
@@ -360,7 +358,7 @@ func TestListenKeepsWhatIsSpecialAboutTCP(t *testing.T) {
 	defer in.Close()
 	tcp, ok := in.(TCP)
 	if !ok {
-		t.Fatalf("%T lacks something", in)
+		t.Fatalf("%T lacks TCP methods", in)
 	}
 	if _, err := tcp.ReadFrom(strings.NewReader("hello")); err != nil {
 		t.Error(err)
@@ -374,7 +372,7 @@ func TestListenKeepsWhatIsSpecialAboutTCP(t *testing.T) {
 	}
 }
 
-func TestListenEndsWhenItIsClosed(t *testing.T) {
+func TestAcceptFailsAfterClose(t *testing.T) {
 	inner, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
