@@ -2,63 +2,63 @@ package quota
 
 import "sync"
 
-// A ByteBudget is an amount of something that all callers have together, and of
-// which each may have a share: bytes, for example. Nobody waits for it. It is
-// safe for concurrent use.
+// ByteBudget limits the bytes that all callers use together, and the share of each
+// caller. It never blocks. It is safe for concurrent use.
 type ByteBudget struct {
 	total, share int
 
-	mu   sync.Mutex
-	used int
-	by   map[string]int // keys that have something
+	mu    sync.Mutex
+	used  int
+	byKey map[string]int // without keys that use nothing
 }
 
-// NewByteBudget returns a budget of which nothing is taken. A total of no more than
-// 0 is no limit. A share of no more than 0 is the total.
+// NewByteBudget returns an unused budget. A total of 0 or less means no limit. A
+// share of 0 or less means the total.
 func NewByteBudget(total, share int) *ByteBudget {
-	return &ByteBudget{total: total, share: clampShare(total, share), by: map[string]int{}}
+	return &ByteBudget{total: total, share: clampShare(total, share), byKey: map[string]int{}}
 }
 
-// Take takes n, or nothing and returns false if that is more than is left of
-// the total or of the key's share. What was taken must be given back.
+// Take takes n bytes. If the total or the key's share has fewer left, it takes
+// nothing and returns false. The caller must return the bytes with
+// [ByteBudget.Give].
 func (b *ByteBudget) Take(key string, n int) bool {
 	if b.total <= 0 || n <= 0 {
 		return true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n > b.total-b.used || n > b.share-b.by[key] {
+	if n > b.total-b.used || n > b.share-b.byKey[key] {
 		return false
 	}
 	b.used += n
-	b.by[key] += n
+	b.byKey[key] += n
 	return true
 }
 
-// Give gives back n of what was taken, at once or in pieces. It panics if the
-// key does not have as much. A negative n takes as much, also beyond the total
-// and the share: what others find is less then.
+// Give returns n bytes to the budget, all at once or in parts. It panics if the
+// key uses fewer. A negative n takes bytes even beyond the total and the share,
+// which leaves less for other keys.
 func (b *ByteBudget) Give(key string, n int) {
 	if b.total <= 0 || n == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := b.by[key] - n
+	left := b.byKey[key] - n
 	if left < 0 {
-		panic("quota: more given back than was taken")
+		panic("quota: more bytes returned than taken")
 	}
 	b.used -= n
 	if left == 0 {
-		delete(b.by, key)
+		delete(b.byKey, key)
 	} else {
-		b.by[key] = left
+		b.byKey[key] = left
 	}
 }
 
-// Used returns how much is taken, and how many keys have taken something.
+// Used returns the bytes in use and the number of keys that use some.
 func (b *ByteBudget) Used() (n, keys int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used, len(b.by)
+	return b.used, len(b.byKey)
 }

@@ -5,76 +5,79 @@ import (
 	"sync"
 )
 
-// ConnCounter bound how many of something each key has at once. They are safe for
-// concurrent use. Only keys that have something take memory.
+// ConnCounter limits the concurrent connections per key. Keys without connections
+// use no memory. It is safe for concurrent use.
 type ConnCounter struct {
 	limit int
 
-	mu sync.Mutex
-	by map[string]int
+	mu     sync.Mutex
+	counts map[string]int
 }
 
-// NewConnCounter returns counts that are all zero. A limit of no more than 0 is no
-// limit.
+// NewConnCounter returns a counter without connections. A limit of 0 or less means
+// no limit.
 func NewConnCounter(limit int) *ConnCounter {
-	return &ConnCounter{limit: limit, by: map[string]int{}}
+	return &ConnCounter{limit: limit, counts: map[string]int{}}
 }
 
-// Acquire counts one more for the key, until leave is called; calls after the
-// first do nothing. If the key has as many as it may, ok is false and leave is
+// Acquire counts a connection of the key until release is called. Calls of release
+// after the first do nothing. If the limit is reached, ok is false and release is
 // nil.
-func (c *ConnCounter) Acquire(key string) (leave func(), ok bool) {
+func (c *ConnCounter) Acquire(key string) (release func(), ok bool) {
 	if c.limit <= 0 {
 		return func() {}, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.by[key] >= c.limit {
+	if c.counts[key] >= c.limit {
 		return nil, false
 	}
-	c.by[key]++
-	return sync.OnceFunc(func() { c.leave(key) }), true
+	c.counts[key]++
+	return sync.OnceFunc(func() { c.release(key) }), true
 }
 
-func (c *ConnCounter) leave(key string) {
+func (c *ConnCounter) release(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.by[key]--
-	if c.by[key] == 0 {
-		delete(c.by, key)
+	c.counts[key]--
+	if c.counts[key] == 0 {
+		delete(c.counts, key)
 	}
 }
 
-// Keys returns how many keys have something.
+// Keys returns the number of keys with connections.
 func (c *ConnCounter) Keys() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.by)
+	return len(c.counts)
 }
 
-// EvictingLimiter bound how many of something each user has at once, like ConnCounter, but the
-// newest always gets in and the oldest has to go. They are safe for concurrent
-// use. Only users who sit take memory.
+// EvictingLimiter limits the concurrent connections per user. Unlike ConnCounter,
+// it always accepts the newest connection and evicts the oldest one. Users without
+// connections use no memory. It is safe for concurrent use.
 type EvictingLimiter struct {
 	limit int
 
-	mu sync.Mutex
-	by map[string][]*slot // the oldest first
+	mu    sync.Mutex
+	slots map[string][]*slot // oldest first
 }
 
 type slot struct{ evict func() }
 
-// NewEvictingLimiter returns empty seats. A limit of no more than 0 is no limit.
+// NewEvictingLimiter returns a limiter without connections. A limit of 0 or less
+// means no limit.
 func NewEvictingLimiter(limit int) *EvictingLimiter {
-	return &EvictingLimiter{limit: limit, by: map[string][]*slot{}}
+	return &EvictingLimiter{limit: limit, slots: map[string][]*slot{}}
 }
 
-// Acquire gives the user one more seat, until leave is called; calls after the
-// first do nothing. If that is one too many, the user's oldest seat is taken
-// away at once and its evict called, before Acquire returns: an evict must not
-// block. It is called at most once, and it may be that its seat is being left
-// at that moment. Somebody unknown must not sit: all of them would be one user.
-func (s *EvictingLimiter) Acquire(user string, evict func()) (leave func()) {
+// Acquire adds a connection of the user until release is called. Calls of release
+// after the first do nothing.
+//
+// If the user has too many connections, Acquire removes the oldest one and calls
+// its evict before it returns, so evict must not block. It calls evict at most
+// once, possibly in parallel with the release of that connection. Anonymous
+// clients must not call Acquire: they would all count as one user.
+func (s *EvictingLimiter) Acquire(user string, evict func()) (release func()) {
 	if s.limit <= 0 {
 		return func() {}
 	}
@@ -85,34 +88,34 @@ func (s *EvictingLimiter) Acquire(user string, evict func()) (leave func()) {
 	return func() { s.remove(user, newest) }
 }
 
-// Users returns how many users have something.
+// Users returns the number of users with connections.
 func (s *EvictingLimiter) Users() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.by)
+	return len(s.slots)
 }
 
-// add returns the seat that has to go, or nil.
+// add returns the slot to evict, or nil.
 func (s *EvictingLimiter) add(user string, newest *slot) (oldest *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.by[user]
-	row = append(row, newest)
-	if len(row) > s.limit {
-		oldest = row[0]
-		row = slices.Delete(row, 0, 1)
+	slots := s.slots[user]
+	slots = append(slots, newest)
+	if len(slots) > s.limit {
+		oldest = slots[0]
+		slots = slices.Delete(slots, 0, 1)
 	}
-	s.by[user] = row
+	s.slots[user] = slots
 	return oldest
 }
 
 func (s *EvictingLimiter) remove(user string, left *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := slices.DeleteFunc(s.by[user], func(one *slot) bool { return one == left })
-	if len(row) == 0 {
-		delete(s.by, user)
+	slots := slices.DeleteFunc(s.slots[user], func(one *slot) bool { return one == left })
+	if len(slots) == 0 {
+		delete(s.slots, user)
 	} else {
-		s.by[user] = row
+		s.slots[user] = slots
 	}
 }

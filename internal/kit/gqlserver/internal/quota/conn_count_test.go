@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCountsRefuseOneTooMany(t *testing.T) {
+func TestConnCounterEnforcesLimit(t *testing.T) {
 	tests := []struct {
 		name  string
 		limit int
@@ -18,109 +18,109 @@ func TestCountsRefuseOneTooMany(t *testing.T) {
 		want  []bool
 	}{
 		{"up to the limit", 2, []string{"ann", "ann", "ann"}, []bool{true, true, false}},
-		{"each key for itself", 1, []string{"ann", "bob", "ann", "bob"}, []bool{true, true, false, false}},
+		{"separate keys", 1, []string{"ann", "bob", "ann", "bob"}, []bool{true, true, false, false}},
 		{"no limit", 0, []string{"ann", "ann", "ann"}, []bool{true, true, true}},
-		{"a limit below zero is none", -1, []string{"ann", "ann", "ann"}, []bool{true, true, true}},
+		{"negative limit is no limit", -1, []string{"ann", "ann", "ann"}, []bool{true, true, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := NewConnCounter(tt.limit)
 			var got []bool
-			var leaves []func()
+			var releases []func()
 			for _, key := range tt.keys {
-				leave, ok := c.Acquire(key)
+				release, ok := c.Acquire(key)
 				got = append(got, ok)
 				if ok {
-					leaves = append(leaves, leave)
+					releases = append(releases, release)
 				}
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
-			for _, leave := range leaves {
-				leave()
+			for _, release := range releases {
+				release()
 			}
-			if len(c.by) != 0 {
-				t.Errorf("%v take memory when all have left", c.by)
+			if len(c.counts) != 0 {
+				t.Errorf("got counts %v after all releases, want none", c.counts)
 			}
 		})
 	}
 }
 
-func TestCountsGoDownOnceHoweverOftenOneLeaves(t *testing.T) {
+func TestConnCounterReleasesOnce(t *testing.T) {
 	c := NewConnCounter(2)
-	leave, _ := c.Acquire("ann")
+	release, _ := c.Acquire("ann")
 	c.Acquire("ann")
 	for range 3 {
-		leave()
+		release()
 	}
 	_, second := c.Acquire("ann")
 	_, third := c.Acquire("ann")
 	if !second || third {
-		t.Errorf("entered is %v, %v; want room for one", second, third)
+		t.Errorf("got %v, %v; want true, false", second, third)
 	}
 }
 
-func TestCountsOfManyAtOnceNeverExceedTheLimit(t *testing.T) {
+func TestConcurrentConnectionsStayWithinLimit(t *testing.T) {
 	const limit = 3
 	c := NewConnCounter(limit)
-	var use useAtOnce
+	var use concurrentUse
 	var refused atomic.Int64
 	var all sync.WaitGroup
 	for g := range 16 {
 		all.Go(func() {
-			key := g % len(use.by)
+			key := g % len(use.byKey)
 			for range 1000 {
-				leave, ok := c.Acquire(strconv.Itoa(key))
+				release, ok := c.Acquire(strconv.Itoa(key))
 				if !ok {
 					refused.Add(1)
 					continue
 				}
-				use.hold(t, key, 1, limit*len(use.by), limit)
-				leave()
-				leave()
+				use.hold(t, key, 1, limit*len(use.byKey), limit)
+				release()
+				release()
 			}
 		})
 	}
 	all.Wait()
-	if len(c.by) != 0 {
-		t.Errorf("%v are left", c.by)
+	if len(c.counts) != 0 {
+		t.Errorf("got counts %v after all releases, want none", c.counts)
 	}
-	t.Logf("%d refused", refused.Load())
+	t.Logf("%d rejected", refused.Load())
 }
 
-func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
+func TestNewestConnectionEvictsOldest(t *testing.T) {
 	type step struct {
-		Sit, Leave string // a name of three letters and a number
-		Evicted    []string
+		Acquire, Release string // a user of three letters and a number
+		Evicted          []string
 	}
 	tests := []struct {
 		name  string
 		limit int
 		want  []step
 	}{
-		{"up to the limit", 2, []step{{Sit: "ann 1"}, {Sit: "ann 2"}}},
-		{"the oldest goes", 2, []step{{Sit: "ann 1"}, {Sit: "ann 2"}, {Sit: "ann 3", Evicted: []string{"ann 1"}}, {Sit: "ann 4", Evicted: []string{"ann 2"}}}},
-		{"one seat", 1, []step{{Sit: "ann 1"}, {Sit: "ann 2", Evicted: []string{"ann 1"}}}},
-		{"who left made room", 2, []step{{Sit: "ann 1"}, {Sit: "ann 2"}, {Leave: "ann 1"}, {Sit: "ann 3"}, {Sit: "ann 4", Evicted: []string{"ann 2"}}}},
-		{"leaving twice makes room once", 2, []step{{Sit: "ann 1"}, {Sit: "ann 2"}, {Leave: "ann 2"}, {Leave: "ann 2"}, {Sit: "ann 3"}, {Sit: "ann 4", Evicted: []string{"ann 1"}}}},
-		{"who was evicted has nothing to leave", 1, []step{{Sit: "ann 1"}, {Sit: "ann 2", Evicted: []string{"ann 1"}}, {Leave: "ann 1"}, {Sit: "ann 3", Evicted: []string{"ann 2"}}}},
-		{"each user alone", 1, []step{{Sit: "ann 1"}, {Sit: "bob 1"}, {Sit: "ann 2", Evicted: []string{"ann 1"}}}},
-		{"no limit", 0, []step{{Sit: "ann 1"}, {Sit: "ann 2"}, {Leave: "ann 1"}, {Sit: "ann 3"}}},
-		{"a limit below zero is none", -1, []step{{Sit: "ann 1"}, {Sit: "ann 2"}}},
+		{"up to the limit", 2, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}}},
+		{"oldest is evicted", 2, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}, {Acquire: "ann 3", Evicted: []string{"ann 1"}}, {Acquire: "ann 4", Evicted: []string{"ann 2"}}}},
+		{"one slot", 1, []step{{Acquire: "ann 1"}, {Acquire: "ann 2", Evicted: []string{"ann 1"}}}},
+		{"release frees a slot", 2, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}, {Release: "ann 1"}, {Acquire: "ann 3"}, {Acquire: "ann 4", Evicted: []string{"ann 2"}}}},
+		{"second release frees nothing", 2, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}, {Release: "ann 2"}, {Release: "ann 2"}, {Acquire: "ann 3"}, {Acquire: "ann 4", Evicted: []string{"ann 1"}}}},
+		{"release after eviction", 1, []step{{Acquire: "ann 1"}, {Acquire: "ann 2", Evicted: []string{"ann 1"}}, {Release: "ann 1"}, {Acquire: "ann 3", Evicted: []string{"ann 2"}}}},
+		{"separate users", 1, []step{{Acquire: "ann 1"}, {Acquire: "bob 1"}, {Acquire: "ann 2", Evicted: []string{"ann 1"}}}},
+		{"no limit", 0, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}, {Release: "ann 1"}, {Acquire: "ann 3"}}},
+		{"negative limit is no limit", -1, []step{{Acquire: "ann 1"}, {Acquire: "ann 2"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewEvictingLimiter(tt.limit)
-			leaves := map[string]func(){}
+			releases := map[string]func(){}
 			var got []step
 			var evicted []string
 			for _, do := range tt.want {
 				evicted = nil
-				if do.Sit != "" {
-					leaves[do.Sit] = s.Acquire(do.Sit[:3], func() { evicted = append(evicted, do.Sit) })
+				if do.Acquire != "" {
+					releases[do.Acquire] = s.Acquire(do.Acquire[:3], func() { evicted = append(evicted, do.Acquire) })
 				} else {
-					leaves[do.Leave]()
+					releases[do.Release]()
 				}
 				do.Evicted = evicted
 				got = append(got, do)
@@ -128,75 +128,75 @@ func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
-			for _, leave := range leaves {
-				leave()
+			for _, release := range releases {
+				release()
 			}
-			if len(s.by) != 0 {
-				t.Errorf("%v take memory when all have left", s.by)
+			if len(s.slots) != 0 {
+				t.Errorf("got slots %v after all releases, want none", s.slots)
 			}
 		})
 	}
 }
 
-func TestSeatsCallEvictWithoutTheirLock(t *testing.T) {
+func TestEvictRunsWithoutLock(t *testing.T) {
 	s := NewEvictingLimiter(1)
-	var leave func()
-	leave = s.Acquire("ann", func() {
-		leave()
+	var release func()
+	release = s.Acquire("ann", func() {
+		release()
 		s.Acquire("bob", func() {})
 	})
 	s.Acquire("ann", func() {})()
-	if got := len(s.by); got != 1 {
-		t.Errorf("%d users sit, want bob", got)
+	if got := len(s.slots); got != 1 {
+		t.Errorf("got %d users, want bob", got)
 	}
 }
 
-func TestSeatsOfManyAtOnceEvictAllButTheNewest(t *testing.T) {
-	const limit, sitters, rounds = 3, 8, 500
+func TestConcurrentAcquiresEvictOldest(t *testing.T) {
+	const limit, users, rounds = 3, 8, 500
 	s := NewEvictingLimiter(limit)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	evicted := make([]atomic.Int64, sitters*rounds)
-	left := make([]bool, sitters*rounds)
-	var leaves [sitters * rounds]func()
+	evicted := make([]atomic.Int64, users*rounds)
+	left := make([]bool, users*rounds)
+	var releases [users * rounds]func()
 	var all sync.WaitGroup
-	for g := range sitters {
+	for g := range users {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(g)))
 			for i := range rounds {
-				me := g*rounds + i
-				leaves[me] = s.Acquire("ann", func() { evicted[me].Add(1) })
+				id := g*rounds + i
+				releases[id] = s.Acquire("ann", func() { evicted[id].Add(1) })
 				if random.IntN(4) == 0 {
-					left[me] = true
-					leaves[me]()
-					leaves[me]()
+					left[id] = true
+					releases[id]()
+					releases[id]()
 				}
 				s.mu.Lock()
-				if n := len(s.by["ann"]); n > limit {
-					t.Errorf("%d seats, more than %d", n, limit)
+				if n := len(s.slots["ann"]); n > limit {
+					t.Errorf("got %d slots, want at most %d", n, limit)
 				}
 				s.mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	sitting := 0
-	for me := range evicted {
-		n := evicted[me].Load()
+	holding := 0
+	for id := range evicted {
+		n := evicted[id].Load()
 		if n > 1 {
-			t.Errorf("seat %d was evicted %d times", me, n)
+			t.Errorf("slot %d: got %d evictions, want at most 1", id, n)
 		}
-		if n == 0 && !left[me] {
-			sitting++
+		if n == 0 && !left[id] {
+			holding++
 		}
 	}
-	if want := len(s.by["ann"]); sitting != want {
-		t.Errorf("%d neither left nor were evicted, and %d sit", sitting, want)
+	if want := len(s.slots["ann"]); holding != want {
+		t.Errorf("got %d slots neither released nor evicted, want %d", holding, want)
 	}
-	for _, leave := range leaves {
-		leave()
+	for _, release := range releases {
+		release()
 	}
-	if len(s.by) != 0 {
-		t.Errorf("%v are left", s.by)
+	if len(s.slots) != 0 {
+		t.Errorf("got slots %v after all releases, want none", s.slots)
 	}
 }

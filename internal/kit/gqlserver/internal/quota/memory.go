@@ -1,17 +1,17 @@
 package quota
 
-// Memory counts what one request takes of the bytes that all have together. A
-// nil memory takes nothing.
+// Memory counts the bytes that one request takes of a [ByteBudget]. A nil Memory
+// counts nothing. It is not safe for concurrent use.
 type Memory struct {
 	budget *ByteBudget
 	key    string
 	taken  int
 }
 
-// NewMemory returns the memory of one request of a key, of which nothing is taken.
+// NewMemory returns the empty Memory of one request of a key.
 func NewMemory(budget *ByteBudget, key string) *Memory { return &Memory{budget: budget, key: key} }
 
-// Take asks for n bytes more.
+// Take takes n more bytes, or returns false if the budget does not have them.
 func (m *Memory) Take(n int) bool {
 	if m == nil || n <= 0 {
 		return true
@@ -23,8 +23,8 @@ func (m *Memory) Take(n int) bool {
 	return true
 }
 
-// Give gives n bytes back; if n is less than none, it takes them, whether there
-// are any or not.
+// Give returns n bytes to the budget. A negative n takes bytes, even beyond the
+// budget.
 func (m *Memory) Give(n int) {
 	if m == nil {
 		return
@@ -33,7 +33,7 @@ func (m *Memory) Give(n int) {
 	m.taken -= n
 }
 
-// Release gives everything back.
+// Release returns all bytes to the budget.
 func (m *Memory) Release() {
 	if m != nil {
 		m.Give(m.taken)

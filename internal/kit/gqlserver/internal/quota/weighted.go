@@ -1,5 +1,5 @@
-// Package quota bounds what callers use at once: bytes, the weight of running
-// operations, and connections. Each caller has a share of the total.
+// Package quota limits concurrent use: bytes, the weight of running operations,
+// and connections. Each caller has a share of the total.
 package quota
 
 import (
@@ -10,30 +10,29 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// WeightedLimiter bound the weight of what runs at once: of all callers together, and of
-// each. Who finds no place waits. They are safe for concurrent use.
+// WeightedLimiter limits the weight of concurrent operations, in total and per
+// key. Operations beyond a limit wait. It is safe for concurrent use.
 //
-// A caller waits for its own share first, and only with that in hand among the
-// others for the total. So it never has more than its share in the queue that
-// it has in common with others, however much it asks for.
+// An operation waits for the share of its key first, and then for the total. So a
+// key never has more than its share in the common queue, whatever its load.
 type WeightedLimiter struct {
 	share int
-	all   *semaphore.Weighted // nil is no limit
+	all   *semaphore.Weighted // nil means no limit
 
 	mu    sync.Mutex
 	byKey map[string]*keyShare
-	spare []*keyShare // of which nothing is held
+	spare []*keyShare // unused shares, for reuse
 }
 
-// keyShare are one key's share. They are there as long as somebody holds or
-// waits for a part of it.
+// keyShare is the share of one key. It exists while permits of the key are held or
+// waited for.
 type keyShare struct {
 	*semaphore.Weighted
 	users int
 }
 
-// NewWeightedLimiter returns free places. A total of no more than 0 is no limit. A share
-// of no more than 0 is the total.
+// NewWeightedLimiter returns an unused limiter. A total of 0 or less means no
+// limit. A share of 0 or less means the total.
 func NewWeightedLimiter(total, share int) *WeightedLimiter {
 	if total <= 0 {
 		return &WeightedLimiter{}
@@ -45,69 +44,70 @@ func NewWeightedLimiter(total, share int) *WeightedLimiter {
 	}
 }
 
-// maxSpare is how many shares that nobody uses are kept for who comes next.
+// maxSpare limits the unused shares that are retained for reuse.
 const maxSpare = 256
 
-// A Permit is held by what runs. The zero place is none.
+// Permit is the right of one operation to run. The zero Permit holds nothing.
 type Permit struct {
-	in     *WeightedLimiter
-	own    *keyShare
-	key    string
-	weight int64
+	limiter *WeightedLimiter
+	own     *keyShare
+	key     string
+	weight  int64
 }
 
-// Release frees the place; calls after the first do nothing. It is not safe for concurrent
-// use.
-func (at *Permit) Release() {
-	if p := at.in; p != nil {
-		at.in = nil
-		p.all.Release(at.weight)
-		at.own.Release(at.weight)
-		p.drop(at.key, at.own)
+// Release ends the permit. Calls after the first do nothing. It is not safe for
+// concurrent use.
+func (permit *Permit) Release() {
+	if p := permit.limiter; p != nil {
+		permit.limiter = nil
+		p.all.Release(permit.weight)
+		permit.own.Release(permit.weight)
+		p.releaseShare(permit.key, permit.own)
 	}
 }
 
-// Acquire waits until something of weight n may run. A weight counts as 1 at least, and
-// as the whole share at most, so a heavier one runs alone. Waiters are served in order,
-// those of a key and the keys among each other. The error is that of ctx; then nothing is
-// held.
+// Acquire waits until an operation of weight n may run. Weights count as at least
+// 1 and at most the share of a key, so a heavier operation runs alone. Waiters of
+// one key are served in order, and so are the keys. If ctx ends first, Acquire
+// returns its error and holds nothing.
 func (p *WeightedLimiter) Acquire(ctx context.Context, key string, n int) (Permit, error) {
 	if p.all == nil {
 		return Permit{}, nil
 	}
-	at := Permit{in: p, own: p.use(key), key: key, weight: p.weight(n)}
-	if err := at.own.Acquire(ctx, at.weight); err != nil {
-		p.drop(key, at.own)
+	permit := Permit{limiter: p, own: p.acquireShare(key), key: key, weight: p.weight(n)}
+	if err := permit.own.Acquire(ctx, permit.weight); err != nil {
+		p.releaseShare(key, permit.own)
 		return Permit{}, err
 	}
-	if err := p.all.Acquire(ctx, at.weight); err != nil {
-		at.own.Release(at.weight)
-		p.drop(key, at.own)
+	if err := p.all.Acquire(ctx, permit.weight); err != nil {
+		permit.own.Release(permit.weight)
+		p.releaseShare(key, permit.own)
 		return Permit{}, err
 	}
-	return at, nil
+	return permit, nil
 }
 
-// TryAcquire is wait for who finds a place at once, and before whom nobody waits; else ok is
-// false.
+// TryAcquire is like [WeightedLimiter.Acquire] but never waits. It returns false if
+// the limits are reached or other operations wait.
 func (p *WeightedLimiter) TryAcquire(key string, n int) (_ Permit, ok bool) {
 	if p.all == nil {
 		return Permit{}, true
 	}
-	at := Permit{in: p, own: p.use(key), key: key, weight: p.weight(n)}
-	if !at.own.TryAcquire(at.weight) {
-		p.drop(key, at.own)
+	permit := Permit{limiter: p, own: p.acquireShare(key), key: key, weight: p.weight(n)}
+	if !permit.own.TryAcquire(permit.weight) {
+		p.releaseShare(key, permit.own)
 		return Permit{}, false
 	}
-	if !p.all.TryAcquire(at.weight) {
-		at.own.Release(at.weight)
-		p.drop(key, at.own)
+	if !p.all.TryAcquire(permit.weight) {
+		permit.own.Release(permit.weight)
+		p.releaseShare(key, permit.own)
 		return Permit{}, false
 	}
-	return at, true
+	return permit, true
 }
 
-// AcquireWithin is Acquire with a limit on the wait; a negative limit is none.
+// AcquireWithin is like [WeightedLimiter.Acquire] with a maximum wait. A negative
+// limit means no maximum.
 func (p *WeightedLimiter) AcquireWithin(ctx context.Context, limit time.Duration, key string, n int) (Permit, error) {
 	if limit >= 0 {
 		var cancel context.CancelFunc
@@ -129,14 +129,14 @@ func (p *WeightedLimiter) Free(n int) bool {
 	return true
 }
 
-// Keys returns how many keys hold or wait for a permit.
+// Keys returns the number of keys that hold or wait for a permit.
 func (p *WeightedLimiter) Keys() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.byKey)
 }
 
-// Users returns how many permits a key holds or waits for.
+// Users returns the number of permits that a key holds or waits for.
 func (p *WeightedLimiter) Users(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *WeightedLimiter) Users(key string) int {
 
 func (p *WeightedLimiter) weight(n int) int64 { return int64(min(max(n, 1), p.share)) }
 
-func (p *WeightedLimiter) use(key string) *keyShare {
+func (p *WeightedLimiter) acquireShare(key string) *keyShare {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.byKey[key]
@@ -164,7 +164,7 @@ func (p *WeightedLimiter) use(key string) *keyShare {
 	return own
 }
 
-func (p *WeightedLimiter) drop(key string, own *keyShare) {
+func (p *WeightedLimiter) releaseShare(key string, own *keyShare) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own.users--
