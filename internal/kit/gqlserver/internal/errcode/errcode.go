@@ -1,5 +1,5 @@
-// Package errcode has the error codes of refused GraphQL requests, and makes
-// errors with them.
+// Package errcode defines the error codes of rejected GraphQL requests and
+// creates errors with them.
 package errcode
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Codes of errors, in extensions.code. Requests are refused with these, whole;
-// a field's errors have the codes that Config.ErrorPresenter gives them.
+// Error codes in extensions.code, for errors of whole requests. The codes of field
+// errors come from Config.ErrorPresenter.
 const (
 	ParseFailed            = "GRAPHQL_PARSE_FAILED"
 	ValidationFailed       = "GRAPHQL_VALIDATION_FAILED"
@@ -32,39 +32,43 @@ const (
 	Internal               = "INTERNAL"
 )
 
-// Errorf is an error about a whole request.
+// Errorf returns an error with a code, for a whole request.
 func Errorf(code, format string, args ...any) *gqlerror.Error {
 	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
 }
 
-// Of is the code of an error, or "".
+// Of returns the code of an error, or "".
 func Of(err *gqlerror.Error) string {
 	code, _ := err.Extensions["code"].(string)
 	return code
 }
 
-// Exceeds says whether a number is beyond a limit; a negative limit is none.
+// Exceeds reports whether n is above a limit. A negative limit means no limit.
 func Exceeds(n, limit int) bool { return limit >= 0 && n > limit }
 
-// RetryLater is a refusal that says when to try again.
+// RetryLater returns an error with the time until a retry, rounded up to whole
+// seconds and at least 1, in extensions.retryAfterSeconds.
 func RetryLater(code, message string, wait time.Duration) *gqlerror.Error {
 	err := Errorf(code, "%s", message)
 	err.Extensions["retryAfterSeconds"] = max(1, int((wait+time.Second-1)/time.Second))
 	return err
 }
 
-// Busy refuses what found no place in time.
-func Busy() *gqlerror.Error { return RetryLater(Unavailable, "The server is busy.", time.Second) }
-
-// NoMemory refuses a request for which there is no memory now.
-func NoMemory() *gqlerror.Error {
-	return RetryLater(Unavailable, "The server has too many large requests and answers.", time.Second)
+// Busy returns the error for a request whose wait for a free slot timed out.
+func Busy() *gqlerror.Error {
+	return RetryLater(Unavailable, "The server is busy. Try again in a moment.", time.Second)
 }
 
-// MaxText is the longest piece of a stranger's text in an error, in bytes.
+// NoMemory returns the error for a request that exceeds the memory budget.
+func NoMemory() *gqlerror.Error {
+	return RetryLater(Unavailable, "The server is handling too many large requests. Try again in a moment.", time.Second)
+}
+
+// MaxText limits the client's text in an error, in bytes.
 const MaxText = 300
 
-// Truncate shortens a text to MaxText bytes, at the start of a character.
+// Truncate shortens s to [MaxText] bytes, at the start of a character, and adds an
+// ellipsis.
 func Truncate(s string) string {
 	if len(s) <= MaxText {
 		return s

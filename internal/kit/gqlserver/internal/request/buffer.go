@@ -2,22 +2,21 @@ package request
 
 import "sync"
 
-// A Buffer is for bytes that nobody needs any more once a request is answered.
+// Buffer is a pooled buffer for bytes that live as long as one request.
 type Buffer struct{ Bytes []byte } // empty at first
 
-// BufferSize is the length of a new buffer, in bytes. A buffer of more than maxBuffer is
-// not used again.
 const (
-	BufferSize = 4 << 10
-	maxBuffer  = 64 << 10
+	BufferSize = 4 << 10  // bytes of a new buffer
+	maxBuffer  = 64 << 10 // bytes of the largest buffer that returns to the pool
 )
 
-var buffers = sync.Pool{New: func() any { return &Buffer{make([]byte, 0, BufferSize)} }} //nolint:gochecknoglobals // a pool is of the process
+var buffers = sync.Pool{New: func() any { return &Buffer{make([]byte, 0, BufferSize)} }} //nolint:gochecknoglobals // process-wide pool
 
-// BorrowBuffer returns an empty buffer. The caller must release it.
-func BorrowBuffer() *Buffer { return buffers.Get().(*Buffer) } //nolint:forcetypeassert // nothing else is put in
+// BorrowBuffer returns an empty buffer. The caller must call [Buffer.Release].
+func BorrowBuffer() *Buffer { return buffers.Get().(*Buffer) } //nolint:forcetypeassert // the pool holds nothing else
 
-// Release ends the use of a buffer and of everything that is made of its bytes.
+// Release returns the buffer to the pool. The caller must not use the buffer or its
+// bytes afterwards.
 func (b *Buffer) Release() {
 	if cap(b.Bytes) <= maxBuffer {
 		b.Bytes = b.Bytes[:0]

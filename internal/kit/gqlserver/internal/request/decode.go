@@ -14,10 +14,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// Decode reads one request. It keeps nothing of the text, and shares the texts that
-// known has. Its errors say what is wrong and quote nothing of the request. Unknown
-// properties are ignored, as the GraphQL over HTTP specification demands.
-func Decode(text []byte, limits JSONLimits, known *Interner) (*graphql.RawParams, *gqlerror.Error) {
+// Decode decodes one request. It does not retain text, and takes known strings from
+// the interner, which may be nil. Its errors do not quote the request. It ignores
+// unknown properties, as the GraphQL over HTTP specification requires.
+func Decode(text []byte, limits JSONLimits, interner *Interner) (*graphql.RawParams, *gqlerror.Error) {
 	text = jsonbody.TrimBOM(text)
 	maxDepth, maxValues := math.MaxInt, math.MaxInt
 	if limits.Depth >= 0 {
@@ -28,39 +28,40 @@ func Decode(text []byte, limits JSONLimits, known *Interner) (*graphql.RawParams
 	}
 	found, ok := Scan(text, maxDepth, maxValues)
 	if !ok {
-		return nil, undecodable(text, limits)
+		return nil, decodeError(text, limits)
 	}
-	params, err := known.Params(found)
+	params, err := interner.Params(found)
 	if err != nil {
 		return nil, badRequestf("%s", err)
 	}
 	return params, nil
 }
 
-// undecodable returns why a text is no request.
-func undecodable(text []byte, limits JSONLimits) *gqlerror.Error {
+// decodeError returns the reason why a text is not a valid request.
+func decodeError(text []byte, limits JSONLimits) *gqlerror.Error {
 	if !utf8.Valid(text) {
-		return badRequestf("The request is not UTF-8.")
+		return badRequestf("The request must be UTF-8.")
 	}
 	if err := limits.Check(text, 1); err != nil {
 		return err
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return errcode.Errorf(errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+		return errcode.Errorf(errcode.BatchingNotSupported, "Batching is not supported. Send each operation in its own request.")
 	}
-	return badRequestf("The request is not one JSON object with a query.")
+	return badRequestf("The request must be one JSON object with a query.")
 }
 
-// A jsonDecoder makes values of JSON that a [jsonScanner] found good: nil, bool, json.Number,
-// string, []any and map[string]any. They keep nothing of the text.
+// jsonDecoder decodes JSON that a [jsonScanner] found valid into nil, bool,
+// json.Number, string, []any and map[string]any. The values do not share memory
+// with the text.
 type jsonDecoder struct {
 	text []byte
-	at   int // the next byte
+	pos  int // index of the next byte
 }
 
-// objectOf is the object in a text that holds nothing else; ok is false if it is
-// something else.
-func objectOf(text []byte) (fields map[string]any, ok bool) {
+// decodeObject decodes a text that is one object. It returns false for any other
+// value.
+func decodeObject(text []byte) (fields map[string]any, ok bool) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, false
 	}
@@ -68,12 +69,12 @@ func objectOf(text []byte) (fields map[string]any, ok bool) {
 	return b.object(), true
 }
 
-// next is the next byte after spaces.
+// next skips spaces and returns the next byte.
 func (b *jsonDecoder) next() byte {
-	for isSpace(b.text[b.at]) {
-		b.at++
+	for isSpace(b.text[b.pos]) {
+		b.pos++
 	}
-	return b.text[b.at]
+	return b.text[b.pos]
 }
 
 func (b *jsonDecoder) value() any {
@@ -85,73 +86,74 @@ func (b *jsonDecoder) value() any {
 	case '[':
 		return b.array()
 	case 't':
-		b.at += len("true")
+		b.pos += len("true")
 		return true
 	case 'f':
-		b.at += len("false")
+		b.pos += len("false")
 		return false
 	case 'n':
-		b.at += len("null")
+		b.pos += len("null")
 		return nil
 	}
-	begin := b.at
-	for b.at < len(b.text) && isNumeric(b.text[b.at]) {
-		b.at++
+	begin := b.pos
+	for b.pos < len(b.text) && isNumeric(b.text[b.pos]) {
+		b.pos++
 	}
-	return json.Number(b.text[begin:b.at])
+	return json.Number(b.text[begin:b.pos])
 }
 
-// isNumeric says whether c can stand in a number.
+// isNumeric reports whether a number may contain c.
 func isNumeric(c byte) bool {
 	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
 func (b *jsonDecoder) object() map[string]any {
-	b.at++
+	b.pos++
 	fields := map[string]any{}
 	for b.next() != '}' {
-		if b.text[b.at] == ',' {
-			b.at++
+		if b.text[b.pos] == ',' {
+			b.pos++
 			b.next()
 		}
 		name := b.quoted()
 		b.next() // the colon
-		b.at++
+		b.pos++
 		fields[name] = b.value()
 	}
-	b.at++
+	b.pos++
 	return fields
 }
 
 func (b *jsonDecoder) array() []any {
-	b.at++
+	b.pos++
 	list := []any{}
 	for b.next() != ']' {
-		if b.text[b.at] == ',' {
-			b.at++
+		if b.text[b.pos] == ',' {
+			b.pos++
 		}
 		list = append(list, b.value())
 	}
-	b.at++
+	b.pos++
 	return list
 }
 
 func (b *jsonDecoder) quoted() string {
-	begin := b.at
-	for b.at++; b.text[b.at] != '"'; b.at++ {
-		if b.text[b.at] == '\\' {
-			b.at++
+	begin := b.pos
+	for b.pos++; b.text[b.pos] != '"'; b.pos++ {
+		if b.text[b.pos] == '\\' {
+			b.pos++
 		}
 	}
-	text := b.text[begin+1 : b.at]
-	b.at++
+	text := b.text[begin+1 : b.pos]
+	b.pos++
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)
 	}
 	return string(unescape(make([]byte, 0, len(text)), text))
 }
 
-// unescape appends a text without its escapes. Half of a surrogate pair becomes U+FFFD.
+// unescape appends text to out and resolves its escapes. Half of a surrogate pair
+// becomes U+FFFD.
 func unescape(out, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -173,12 +175,12 @@ func unescape(out, text []byte) []byte {
 		case 't':
 			c = '\t'
 		case 'u':
-			r := unit(text)
+			r := utf16Unit(text)
 			text = text[4:]
 			if utf16.IsSurrogate(r) {
 				second := rune(-1)
 				if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
-					second = unit(text[2:])
+					second = utf16Unit(text[2:])
 				}
 				if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
 					text = text[6:]
@@ -191,7 +193,7 @@ func unescape(out, text []byte) []byte {
 	}
 }
 
-// unit is the UTF-16 of four hexadecimal digits.
-func unit(digits []byte) rune {
+// utf16Unit returns the UTF-16 code unit of four hexadecimal digits.
+func utf16Unit(digits []byte) rune {
 	return HexDigit(digits[0])<<12 | HexDigit(digits[1])<<8 | HexDigit(digits[2])<<4 | HexDigit(digits[3])
 }

@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// shared says whether a text of these bytes is the one that is kept.
-func shared(t *Interner, text string) bool {
-	first, again := t.of([]byte(text)), t.of([]byte(text))
+// isInterned reports whether the interner holds a text.
+func isInterned(t *Interner, text string) bool {
+	first, again := t.intern([]byte(text)), t.intern([]byte(text))
 	return unsafe.StringData(first) == unsafe.StringData(again)
 }
 
-func TestTextsAreBounded(t *testing.T) {
+func TestInternerIsBounded(t *testing.T) {
 	known := NewInterner()
 	for i := range 20 * len(known.sets) {
 		known.Keep("text " + strconv.Itoa(i))
@@ -27,38 +27,38 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	if n < len(known.sets) {
-		t.Errorf("only %d texts are kept", n)
+		t.Errorf("got %d texts, want at least %d", n, len(known.sets))
 	}
-	if got := known.of([]byte("text 0")); got != "text 0" {
-		t.Errorf("got %q", got)
+	if got := known.intern([]byte("text 0")); got != "text 0" {
+		t.Errorf("got %q, want %q", got, "text 0")
 	}
 }
 
-func TestTextsThatWereAskedForNeedNoCopy(t *testing.T) {
+func TestKnownTextsAreShared(t *testing.T) {
 	known := NewInterner()
 	text, long := "query A { hello }", strings.Repeat("x", maxInterned+1)
-	if shared(known, text) {
-		t.Error("it is known before it was kept")
+	if isInterned(known, text) {
+		t.Error("text is interned before Keep")
 	}
 	known.Keep(text)
 	known.Keep(long)
-	if !shared(known, text) || shared(known, long) || known.of([]byte(long)) != long {
-		t.Error("one text of two is to be kept, and another one comes as it is")
+	if !isInterned(known, text) || isInterned(known, long) || known.intern([]byte(long)) != long {
+		t.Error("want the short text interned and the long one copied")
 	}
 	var none *Interner
 	none.Keep(text)
-	if shared(none, text) || none.of([]byte(text)) != text {
-		t.Error("no texts know one")
+	if isInterned(none, text) || none.intern([]byte(text)) != text {
+		t.Error("nil Interner holds a text")
 	}
 }
 
-// Two texts of one hash, such as a document and its name, must not drive out each other.
-func TestTwoTextsOfOneHashAreBothKept(t *testing.T) {
+// Two texts of one hash, such as a document and its name, must not evict each other.
+func TestInternerHoldsTwoTextsPerHash(t *testing.T) {
 	known := NewInterner()
 	var of [1 << 9][]string
 	for i := 0; ; i++ {
 		text := "text " + strconv.Itoa(i)
-		set := known.setOf(text)
+		set := known.setIndex(text)
 		if of[set] = append(of[set], text); len(of[set]) < 3 {
 			continue
 		}
@@ -67,12 +67,12 @@ func TestTwoTextsOfOneHashAreBothKept(t *testing.T) {
 			known.Keep(same[0])
 			known.Keep(same[1])
 		}
-		if !shared(known, same[0]) || !shared(known, same[1]) {
-			t.Error("two texts of one hash are not both kept")
+		if !isInterned(known, same[0]) || !isInterned(known, same[1]) {
+			t.Error("got one of two texts of one hash, want both")
 		}
 		known.Keep(same[2])
-		if shared(known, same[0]) || !shared(known, same[1]) || !shared(known, same[2]) {
-			t.Error("a third one should drive out the oldest")
+		if isInterned(known, same[0]) || !isInterned(known, same[1]) || !isInterned(known, same[2]) {
+			t.Error("third text must replace the oldest one")
 		}
 		return
 	}

@@ -11,16 +11,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// JSONLimits limit the variables and extensions of a request. A negative limit is none.
+// JSONLimits limits the variables and extensions of a request. A negative limit
+// means no limit.
 type JSONLimits struct {
 	Depth  int // levels of nesting
 	Values int
 }
 
-// Check returns an error for JSON that is nested too deep or has too many values,
-// before it is decoded: a megabyte of brackets would become a hundred of Go. It counts
-// characters outside of strings that open or separate values, which is never too few.
-// The variables begin above levels below the top.
+// Check returns an error if JSON is nested too deep or has too many values. It runs
+// before the text is decoded, because decoding a megabyte of brackets takes a hundred
+// megabytes. It counts the characters outside of strings that open or separate
+// values, so it never counts too few. The variables start above levels below the top.
 func (l JSONLimits) Check(text []byte, above int) *gqlerror.Error {
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(text); i++ {
@@ -53,11 +54,12 @@ func badRequestf(format string, args ...any) *gqlerror.Error {
 	return errcode.Errorf(errcode.BadRequest, format, args...)
 }
 
-// EnvelopeValues is the number of values that a request may have besides its variables.
+// EnvelopeValues is the number of values that a request may have outside of its
+// variables.
 const EnvelopeValues = 16
 
-// DecodeStrict decodes one JSON value and nothing after it. Numbers keep their
-// digits.
+// DecodeStrict decodes exactly one JSON value. Numbers in values of type any become
+// [json.Number].
 func DecodeStrict(text []byte, to any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -65,22 +67,22 @@ func DecodeStrict(text []byte, to any) error {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands after the JSON value")
+		return errors.New("unexpected data after the JSON value")
 	}
 	return nil
 }
 
-var errKind = errors.New("not of the kind that is wanted")
+var errType = errors.New("unexpected JSON type")
 
-// Object returns the members of a JSON object. Unlike a struct it tells their
-// names' case apart.
+// Object returns the members of a JSON object. Unlike decoding into a struct, it
+// matches names by case.
 func Object(text []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, err
 	}
 	if fields == nil { // null
-		return nil, errKind
+		return nil, errType
 	}
 	return fields, nil
 }
@@ -88,7 +90,7 @@ func Object(text []byte) (map[string]json.RawMessage, error) {
 // String returns the value of a JSON string.
 func String(value json.RawMessage) (string, error) {
 	if IsNull(value) || value[0] != '"' {
-		return "", errKind
+		return "", errType
 	}
 	var s string
 	err := json.Unmarshal(value, &s)

@@ -7,47 +7,48 @@ import (
 	"strings"
 )
 
-// Media types of answers.
+// Media types of responses.
 const (
-	MediaJSON    = "application/json"                  // of old: 200 for every well-formed request
-	MediaGraphQL = "application/graphql-response+json" // of the GraphQL over HTTP specification
+	MediaJSON    = "application/json"                  // legacy: status 200 for every well-formed request
+	MediaGraphQL = "application/graphql-response+json" // GraphQL over HTTP specification
 	MediaStream  = "text/event-stream"
 )
 
-// Accepted is what a client takes. The first of a kind is "" if it takes none.
+// Accepted holds the media types that a client accepts. A type is "" if the client
+// accepts none.
 type Accepted struct {
-	JSON   string // the better of mediaJSON and mediaGraphQL
-	Stream bool   // whether event streams are taken, named as such
-	First  string // the best of all
+	JSON   string // preferred type of MediaJSON and MediaGraphQL
+	Stream bool   // whether the client names MediaStream, without a wildcard
+	First  string // preferred type of all
 }
 
-// A preference is a media range of an Accept header.
+// preference is a media range of an Accept header.
 type preference struct {
 	media string
 	q     float64
 }
 
-// Negotiate reads the Accept header as RFC 9110, 12.5.1, has it: the highest
-// weight wins, then what is said most specifically, then what stands first.
-// Without a header, and for */*, the answer is of the old type.
+// Negotiate parses the Accept header of r, as described in RFC 9110, section
+// 12.5.1. The highest weight wins, then the most specific range, then the first
+// range. Without a header, and for */*, the type is MediaJSON.
 func Negotiate(r *http.Request) Accepted {
 	lines := r.Header["Accept"]
 	if len(lines) == 0 {
 		return Accepted{JSON: MediaJSON, First: MediaJSON}
 	}
 	if len(lines) == 1 {
-		if a, known := usual[lines[0]]; known {
+		if a, known := commonHeaders[lines[0]]; known {
 			return a
 		}
 	}
-	return negotiated(strings.Join(lines, ","))
+	return parseAccept(strings.Join(lines, ","))
 }
 
-// usual are what headers mean that many clients send: those of the specification, of
-// Apollo Client and urql, and what fetch and axios send if they are not told.
+// commonHeaders holds the parsed headers of common clients: those of the
+// specification, Apollo Client and urql, and the defaults of fetch and axios.
 //
-//nolint:gochecknoglobals // a constant that Go cannot say
-var usual = func() map[string]Accepted {
+//nolint:gochecknoglobals // constant
+var commonHeaders = func() map[string]Accepted {
 	known := map[string]Accepted{}
 	for _, header := range []string{
 		"*/*", MediaJSON, MediaGraphQL, MediaStream, "application/json, text/plain, */*",
@@ -55,13 +56,13 @@ var usual = func() map[string]Accepted {
 		MediaGraphQL + "; charset=utf-8, " + MediaJSON + "; charset=utf-8",
 		MediaGraphQL + ", application/graphql+json, " + MediaJSON + ", " + MediaStream + ", multipart/mixed",
 	} {
-		known[header] = negotiated(header)
+		known[header] = parseAccept(header)
 	}
 	return known
 }()
 
-// negotiated is what a header means.
-func negotiated(header string) Accepted {
+// parseAccept returns the media types that an Accept header accepts.
+func parseAccept(header string) Accepted {
 	ranges := preferences(header)
 	if len(ranges) == 0 {
 		return Accepted{JSON: MediaJSON, First: MediaJSON}
@@ -69,73 +70,73 @@ func negotiated(header string) Accepted {
 	var a Accepted
 	var bestJSON, best mediaRank
 	for order, media := range []string{MediaJSON, MediaGraphQL, MediaStream} {
-		at, ok := rankOf(media, ranges)
+		rank, ok := rankOf(media, ranges)
 		if !ok {
 			continue
 		}
 		if media == MediaStream {
-			a.Stream = at.exact == exactly
+			a.Stream = rank.match == matchExact
 			if !a.Stream {
-				continue // a wildcard means no stream
+				continue // a wildcard does not accept streams
 			}
-		} else if at.better(bestJSON) {
-			a.JSON, bestJSON = media, at
+		} else if rank.better(bestJSON) {
+			a.JSON, bestJSON = media, rank
 		}
-		if at.better(best) || order == 0 {
-			a.First, best = media, at
+		if rank.better(best) || order == 0 {
+			a.First, best = media, rank
 		}
 	}
 	return a
 }
 
-// How exactly a range names a media type.
+// How specifically a range matches a media type.
 const (
-	anything = iota + 1
-	anySubtype
-	exactly
+	matchAny = iota + 1
+	matchType
+	matchExact
 )
 
-// mediaRank is how welcome a media type is. The zero rank is not at all.
+// mediaRank is the preference for a media type. The zero rank means not accepted.
 type mediaRank struct {
 	q        float64
-	exact    int
+	match    int
 	position int // in the header
 }
 
 func (a mediaRank) better(b mediaRank) bool {
 	switch {
-	case b.exact == 0:
+	case b.match == 0:
 		return true
 	case a.q != b.q:
 		return a.q > b.q
-	case a.exact != b.exact:
-		return a.exact > b.exact
+	case a.match != b.match:
+		return a.match > b.match
 	}
 	return a.position < b.position
 }
 
-// rankOf finds the most exact range for a media type; ok is false if the client
-// does not want it.
+// rankOf returns the rank of a media type by its most specific range. It returns
+// false if the client does not accept the type.
 func rankOf(media string, ranges []preference) (mediaRank, bool) {
-	var at mediaRank
+	var rank mediaRank
 	for i, p := range ranges {
-		exact := 0
+		match := 0
 		switch {
 		case p.media == media:
-			exact = exactly
+			match = matchExact
 		case p.media == media[:strings.Index(media, "/")+1]+"*":
-			exact = anySubtype
+			match = matchType
 		case p.media == "*/*":
-			exact = anything
+			match = matchAny
 		}
-		if exact > at.exact {
-			at = mediaRank{p.q, exact, i}
+		if match > rank.match {
+			rank = mediaRank{p.q, match, i}
 		}
 	}
-	return at, at.exact > 0 && at.q > 0
+	return rank, rank.match > 0 && rank.q > 0
 }
 
-// preferences reads the ranges of a header. What cannot be read is left out.
+// preferences parses the ranges of a header. It skips invalid ranges.
 func preferences(header string) []preference {
 	var all []preference
 	for part := range strings.SplitSeq(header, ",") {

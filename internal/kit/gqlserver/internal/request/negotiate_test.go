@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheTypeOfAnAnswerIsNegotiated(t *testing.T) {
+func TestNegotiateChoosesMediaTypes(t *testing.T) {
 	tests := []struct {
 		accept string
 		want   Accepted
@@ -48,9 +48,9 @@ func TestTheTypeOfAnAnswerIsNegotiated(t *testing.T) {
 	}
 }
 
-func TestUsualHeadersMeanWhatTheySay(t *testing.T) {
-	for header, got := range usual {
-		if want := negotiated(header); got != want || want.JSON == "" && !want.Stream {
+func TestCommonHeadersMatchTheParser(t *testing.T) {
+	for header, got := range commonHeaders {
+		if want := parseAccept(header); got != want || want.JSON == "" && !want.Stream {
 			t.Errorf("Accept: %s: got %+v, want %+v", header, got, want)
 		}
 	}

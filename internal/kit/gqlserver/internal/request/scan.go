@@ -7,33 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// A request's JSON is gone over once, which allocates nothing; then what is needed
-// of it is made. So what is too deep or too much is refused before it becomes
-// anything, and a query that is known is never copied, see [Interner].
+// The JSON of a request is scanned once, without allocations, before it is decoded.
+// So requests that are too deep or too large are rejected before they use memory,
+// and known queries are never copied, see [Interner].
 
-// maxNesting is how deep JSON may be nested where no limit says so, as in package
-// encoding/json.
+// maxNesting is the maximum depth of JSON without a limit, as in encoding/json.
 const maxNesting = 10_000
 
-// A jsonScanner goes over one JSON text, strictly: the grammar of RFC 8259, in UTF-8.
+// jsonScanner scans one JSON text strictly: the grammar of RFC 8259, in UTF-8.
 type jsonScanner struct {
 	text []byte
-	at   int // the next byte
+	pos  int // index of the next byte
 
 	depth, values       int // so far, as JSONLimits.Check counts them
 	maxDepth, maxValues int
 }
 
-// Fields are the properties of a request as they stand in its text, of several by
-// one name the last. One that is not there or null is nil.
+// Fields holds the properties of a request as raw JSON. Of duplicate properties, the
+// last one counts. Missing properties and null are nil.
 type Fields struct{ Query, OperationName, Variables, Extensions []byte }
 
-// maxProperty is how long the name of one of them can be: with all its letters
-// written as \u0000.
+// maxProperty is the maximum length of a property name, with every letter escaped
+// as \u0000.
 const maxProperty = 6 * len("operationName")
 
-// Scan goes over the text of a request. If ok is false, it is no object in
-// JSON, or is nested deeper, or has more values, than it may.
+// Scan scans the text of a request. It returns false if the text is not a JSON
+// object, or is nested deeper or has more values than allowed.
 func Scan(text []byte, maxDepth, maxValues int) (p Fields, ok bool) {
 	s := jsonScanner{text: text, values: 1, maxDepth: min(maxDepth, maxNesting), maxValues: maxValues}
 	s.space()
@@ -41,29 +40,29 @@ func Scan(text []byte, maxDepth, maxValues int) (p Fields, ok bool) {
 		return p, false
 	}
 	s.space()
-	return p, s.at == len(text)
+	return p, s.pos == len(text)
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (s *jsonScanner) peek() byte {
-	if s.at < len(s.text) {
-		return s.text[s.at]
+	if s.pos < len(s.text) {
+		return s.text[s.pos]
 	}
 	return 0
 }
 
-// skip goes on if the next byte is c.
+// skip consumes the next byte if it is c.
 func (s *jsonScanner) skip(c byte) bool {
-	if s.peek() != c || s.at >= len(s.text) {
+	if s.peek() != c || s.pos >= len(s.text) {
 		return false
 	}
-	s.at++
+	s.pos++
 	return true
 }
 
 func (s *jsonScanner) space() {
-	for s.at < len(s.text) && isSpace(s.text[s.at]) {
-		s.at++
+	for s.pos < len(s.text) && isSpace(s.text[s.pos]) {
+		s.pos++
 	}
 }
 
@@ -71,7 +70,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 
 // open and more count what JSONLimits.Check counts.
 func (s *jsonScanner) open() bool {
-	s.at++
+	s.pos++
 	s.depth++
 	s.values++
 	return s.depth <= s.maxDepth && s.values <= s.maxValues
@@ -85,7 +84,7 @@ func (s *jsonScanner) more() bool {
 	return true
 }
 
-// value goes over any value.
+// value scans one value.
 func (s *jsonScanner) value() bool {
 	switch c := s.peek(); {
 	case c == '"':
@@ -97,17 +96,17 @@ func (s *jsonScanner) value() bool {
 	case c == '-' || '0' <= c && c <= '9':
 		return s.number()
 	case c == 't':
-		return s.word("true")
+		return s.literal("true")
 	case c == 'f':
-		return s.word("false")
+		return s.literal("false")
 	case c == 'n':
-		return s.word("null")
+		return s.literal("null")
 	}
 	return false
 }
 
-// list goes over an object or an array, up to its end, and keeps properties in p if that is
-// the object of a request.
+// list scans an object or an array up to its end. If p is not nil, it stores the
+// properties of the request there.
 func (s *jsonScanner) list(end byte, p *Fields) bool {
 	if !s.open() {
 		return false
@@ -125,12 +124,12 @@ func (s *jsonScanner) list(end byte, p *Fields) bool {
 				return false
 			}
 		}
-		begin := s.at
+		begin := s.pos
 		if !s.value() {
 			return false
 		}
 		if p != nil {
-			p.keep(name, s.text[begin:s.at])
+			p.set(name, s.text[begin:s.pos])
 		}
 		s.space()
 		if !s.more() {
@@ -144,14 +143,14 @@ func (s *jsonScanner) list(end byte, p *Fields) bool {
 	return s.skip(end)
 }
 
-// name goes over the name of a property and its colon, and returns it with its quotes; nil
-// if there is none.
+// name scans the name of a property and its colon. It returns the name with its
+// quotes, or nil if there is none.
 func (s *jsonScanner) name() []byte {
-	begin := s.at
+	begin := s.pos
 	if s.peek() != '"' || !s.quoted() {
 		return nil
 	}
-	name := s.text[begin:s.at]
+	name := s.text[begin:s.pos]
 	s.space()
 	if !s.skip(':') {
 		return nil
@@ -160,8 +159,8 @@ func (s *jsonScanner) name() []byte {
 	return name
 }
 
-// keep keeps a property of a request, whose name has its quotes.
-func (p *Fields) keep(name, value []byte) {
+// set stores a property of a request. The name has its quotes.
+func (p *Fields) set(name, value []byte) {
 	if name = name[1 : len(name)-1]; len(name) > maxProperty {
 		return
 	}
@@ -183,9 +182,9 @@ func (p *Fields) keep(name, value []byte) {
 	}
 }
 
-func (s *jsonScanner) word(w string) bool {
-	if end := s.at + len(w); end <= len(s.text) && string(s.text[s.at:end]) == w {
-		s.at = end
+func (s *jsonScanner) literal(w string) bool {
+	if end := s.pos + len(w); end <= len(s.text) && string(s.text[s.pos:end]) == w {
+		s.pos = end
 		return true
 	}
 	return false
@@ -206,26 +205,26 @@ func (s *jsonScanner) number() bool {
 	return true
 }
 
-// digits goes over one or more.
+// digits scans one or more digits.
 func (s *jsonScanner) digits() bool {
-	begin := s.at
-	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' {
-		s.at++
+	begin := s.pos
+	for s.pos < len(s.text) && '0' <= s.text[s.pos] && s.text[s.pos] <= '9' {
+		s.pos++
 	}
-	return s.at > begin
+	return s.pos > begin
 }
 
-// quoted goes over a string.
+// quoted scans a string.
 func (s *jsonScanner) quoted() bool {
-	s.at++
-	begin, ascii := s.at, true
-	for s.at < len(s.text) {
-		switch c := s.text[s.at]; {
+	s.pos++
+	begin, ascii := s.pos, true
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; {
 		case c == '"':
-			s.at++
-			return ascii || utf8.Valid(s.text[begin:s.at])
+			s.pos++
+			return ascii || utf8.Valid(s.text[begin:s.pos])
 		case c == '\\':
-			if s.at++; !s.escape() {
+			if s.pos++; !s.escape() {
 				return false
 			}
 			continue
@@ -234,33 +233,33 @@ func (s *jsonScanner) quoted() bool {
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
-		s.at++
+		s.pos++
 	}
 	return false
 }
 
-// escape goes over what stands after a backslash.
+// escape scans an escape after its backslash.
 func (s *jsonScanner) escape() bool {
 	switch s.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		s.at++
+		s.pos++
 		return true
 	case 'u':
-		if s.at+5 > len(s.text) {
+		if s.pos+5 > len(s.text) {
 			return false
 		}
-		for _, c := range s.text[s.at+1 : s.at+5] {
+		for _, c := range s.text[s.pos+1 : s.pos+5] {
 			if HexDigit(c) < 0 {
 				return false
 			}
 		}
-		s.at += 5
+		s.pos += 5
 		return true
 	}
 	return false
 }
 
-// HexDigit is the value of a hexadecimal digit, negative if c is none.
+// HexDigit returns the value of a hexadecimal digit, or -1 if c is not one.
 func HexDigit(c byte) rune {
 	switch {
 	case '0' <= c && c <= '9':

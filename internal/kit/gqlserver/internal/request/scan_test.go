@@ -16,10 +16,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-//nolint:gochecknoglobals // constants that Go cannot say
+//nolint:gochecknoglobals // constants
 var (
-	usualLimits = JSONLimits{Depth: 12, Values: 2000} // the defaults of the server
-	noLimits    = JSONLimits{Depth: -1, Values: -1}
+	defaultLimits = JSONLimits{Depth: 12, Values: 2000} // the defaults of the server
+	noLimits      = JSONLimits{Depth: -1, Values: -1}
 )
 
 // bodyOf returns a request for a query.
@@ -28,12 +28,11 @@ func bodyOf(query string) string {
 	return string(body)
 }
 
-// referenceDecode is what decode does, by package encoding/json: it goes over a request
-// five times.
+// referenceDecode is Decode by package encoding/json, with five passes.
 func referenceDecode(text []byte, limits JSONLimits) (*graphql.RawParams, *gqlerror.Error) {
 	text = jsonbody.TrimBOM(text) // package json knows no byte order mark
 	if !utf8.Valid(text) {
-		return nil, badRequestf("The request is not UTF-8.")
+		return nil, badRequestf("The request must be UTF-8.")
 	}
 	if err := limits.Check(text, 1); err != nil {
 		return nil, err
@@ -41,9 +40,9 @@ func referenceDecode(text []byte, limits JSONLimits) (*graphql.RawParams, *gqler
 	fields, err := Object(text)
 	if err != nil {
 		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-			return nil, errcode.Errorf(errcode.BatchingNotSupported, "Several requests in one are not supported: send them side by side.")
+			return nil, errcode.Errorf(errcode.BatchingNotSupported, "Batching is not supported. Send each operation in its own request.")
 		}
-		return nil, badRequestf("The request is not one JSON object with a query.")
+		return nil, badRequestf("The request must be one JSON object with a query.")
 	}
 	var p graphql.RawParams
 	for _, of := range []struct {
@@ -54,7 +53,7 @@ func referenceDecode(text []byte, limits JSONLimits) (*graphql.RawParams, *gqler
 			continue
 		}
 		if *of.to, err = String(fields[of.name]); err != nil {
-			return nil, badRequestf("%s is not a string", of.name)
+			return nil, badRequestf("%s must be a string", of.name)
 		}
 	}
 	for _, of := range []struct {
@@ -65,34 +64,34 @@ func referenceDecode(text []byte, limits JSONLimits) (*graphql.RawParams, *gqler
 			continue
 		}
 		if err = DecodeStrict(fields[of.name], of.to); err != nil {
-			return nil, badRequestf("%s is not an object", of.name)
+			return nil, badRequestf("%s must be an object", of.name)
 		}
 	}
 	return &p, nil
 }
 
-// sameDecoded compares what decode does with a text to the reference.
-func sameDecoded(t *testing.T, limits JSONLimits, known *Interner, text []byte) {
+// compareDecode compares Decode with referenceDecode.
+func compareDecode(t *testing.T, limits JSONLimits, known *Interner, text []byte) {
 	t.Helper()
 	want, refused := referenceDecode(text, limits)
-	mine := bytes.Clone(text)
-	got, failed := Decode(mine, limits, known)
-	for i := range mine { // nothing of it may have been kept
-		mine[i] = 0xff
+	input := bytes.Clone(text)
+	got, failed := Decode(input, limits, known)
+	for i := range input { // Decode must not retain the text
+		input[i] = 0xff
 	}
 	switch {
 	case refused == nil && failed == nil:
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-encoding/json +ours)\n%s", text, diff)
+			t.Errorf("%q (-want +got)\n%s", text, diff)
 		}
 	case refused == nil || failed == nil:
-		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
+		t.Errorf("%q: got %[3]v, want %[2]v", text, refused, failed)
 	case errcode.Of(refused) != errcode.Of(failed) || refused.Message != failed.Message:
-		t.Errorf("%q: encoding/json says %v, ours %v", text, refused, failed)
+		t.Errorf("%q: got %[3]v, want %[2]v", text, refused, failed)
 	}
 }
 
-// requestTexts are texts with something to get wrong in each.
+// requestTexts returns valid and invalid requests with edge cases.
 func requestTexts() []string {
 	texts := []string{
 		"", " ", "null", "0", `"x"`, "[]", ` [ {"query":"{ sum }"} ]`, "{}", " { } ", "{}{}", "{} x", "\ufeff{}", "{", `{"`, `{"query`, `{"query"`, `{"query":`, `{"query":"`,
@@ -129,22 +128,22 @@ func requestTexts() []string {
 	return texts
 }
 
-func TestARequestIsReadAsPackageJSONReadsIt(t *testing.T) {
-	for name, limits := range map[string]JSONLimits{"usual limits": usualLimits, "no limits": noLimits, "strict limits": {Depth: 1, Values: 1}} {
+func TestDecodeAgreesWithEncodingJSON(t *testing.T) {
+	for name, limits := range map[string]JSONLimits{"usual limits": defaultLimits, "no limits": noLimits, "strict limits": {Depth: 1, Values: 1}} {
 		t.Run(name, func(t *testing.T) {
 			known := NewInterner()
 			known.Keep("x")
 			known.Keep("Ω\n😀")
 			for _, text := range requestTexts() {
-				sameDecoded(t, limits, known, []byte(text))
-				for end := range text { // also what broke off anywhere
+				compareDecode(t, limits, known, []byte(text))
+				for end := range text { // also truncated texts
 					if end < 300 {
-						sameDecoded(t, limits, known, []byte(text[:end]))
+						compareDecode(t, limits, known, []byte(text[:end]))
 					}
 				}
 			}
 			for _, n := range []int{9_999, 10_000, 10_001} {
-				sameDecoded(t, limits, known, fmt.Appendf(nil, `{"x":%s%s}`, strings.Repeat("[", n-1), strings.Repeat("]", n-1)))
+				compareDecode(t, limits, known, fmt.Appendf(nil, `{"x":%s%s}`, strings.Repeat("[", n-1), strings.Repeat("]", n-1)))
 			}
 		})
 	}
@@ -156,26 +155,26 @@ func FuzzDecodeAsJSON(f *testing.F) {
 	}
 	known := NewInterner()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		sameDecoded(t, usualLimits, known, text)
-		sameDecoded(t, noLimits, nil, text)
-		asMember, _ := json.Marshal(string(text)) // each text also as what stands in a request
-		sameDecoded(t, usualLimits, known, fmt.Appendf(nil, `{"query":%s,"variables":%s}`, asMember, text))
+		compareDecode(t, defaultLimits, known, text)
+		compareDecode(t, noLimits, nil, text)
+		asMember, _ := json.Marshal(string(text)) // each text also inside a request
+		compareDecode(t, defaultLimits, known, fmt.Appendf(nil, `{"query":%s,"variables":%s}`, asMember, text))
 	})
 }
 
-func TestAKnownQueryIsNotCopied(t *testing.T) {
+func TestKnownQueryIsNotCopied(t *testing.T) {
 	known := NewInterner()
 	text := "query Q($a: Int) {\n  hello \"Ω\"\n" + strings.Repeat("# something more\n", 100) + "}"
 	known.Keep(text)
 	known.Keep("Q")
 	body := []byte(strings.TrimSuffix(bodyOf(text), "}") + `,"operationName":"Q"}`)
 	allocated := testing.AllocsPerRun(100, func() {
-		params, failed := Decode(body, usualLimits, known)
+		params, failed := Decode(body, defaultLimits, known)
 		if failed != nil || params.Query != text || params.OperationName != "Q" {
 			t.Fatalf("got %+v, %v", params, failed)
 		}
 	})
 	if allocated > 1 {
-		t.Errorf("it took %v allocations, and only the request itself should be one", allocated)
+		t.Errorf("got %v allocations, want at most 1 for the request", allocated)
 	}
 }
