@@ -14,25 +14,23 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A cost is what is known of one operation of a valid document. Its points are
-// calculated once, or, where some of its variables decide on them, once for each of so
-// many of their values.
+// cost caches properties of one operation of a valid document. Its points are
+// calculated once, or once per set of values of the deciding variables.
 type cost struct {
-	schema   int      // what its questions about the schema cost
-	twice    bool     // whether a field may stand twice in it that must not
-	deciding []string // the variables that decide on its points
-	nullable []string // variables that may be null and stand where null is not allowed
+	introspection int      // cost of introspection
+	repeated      bool     // whether it may repeat a field of OncePerRequest
+	deciding      []string // variables that the points depend on
+	nullable      []string // nullable variables in non-null positions
 
-	points atomic.Pointer[map[string]int] // by the values of those that decide
+	points atomic.Pointer[map[string]int] // by values of the deciding variables
 }
 
-// How many numbers of points are remembered for an operation with variables that decide,
-// for values of so many bytes together, and what they are taken to cost.
+// Limits and sizes of the cached points of one operation.
 const (
-	maxPoints  = 32
-	maxDecided = 96
-	costBytes  = 128
-	pointBytes = maxPoints * (maxDecided + 64)
+	maxPoints   = 32                             // sets of values
+	maxKeyBytes = 96                             // bytes of the values of a set
+	costBytes   = 128                            // estimated size of a cost without points
+	pointBytes  = maxPoints * (maxKeyBytes + 64) // estimated size of its points
 )
 
 func (c *cost) bytes() int {
@@ -42,22 +40,22 @@ func (c *cost) bytes() int {
 	return costBytes + pointBytes
 }
 
-// newCost finds out what is the same for all requests of a valid operation.
+// newCost returns the properties that all requests of a valid operation share.
 func (d *Store) newCost(op *ast.OperationDefinition) *cost {
-	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, selectionPath{})}
-	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
-	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
+	c := &cost{introspection: d.introspectionCosts.cost(op.SelectionSet, selectionPath{})}
+	c.repeated = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
+	d.collectDeciding(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
 	c.nullable = nullable(op)
 	return c
 }
 
-// repeats says whether a field that must stand at most once is written more than once,
-// whatever the directives beside it say.
+// repeats reports whether the set has a field of OncePerRequest more than once. It
+// ignores directives.
 func (d *Store) repeats(set ast.SelectionSet, seen map[string]bool) bool {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if seen[s.Name] && d.once[s.Name] {
+			if seen[s.Name] && d.oncePerRequest[s.Name] {
 				return true
 			}
 			seen[s.Name] = true
@@ -74,31 +72,31 @@ func (d *Store) repeats(set ast.SelectionSet, seen map[string]bool) bool {
 	return false
 }
 
-// decide adds the variables that decide on the points of a selection set: those in the
-// arguments of fields that are weighed by them. Directives play no part: what is skipped
-// costs as much.
-func (d *Store) decide(c *cost, set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) {
+// collectDeciding adds the variables that the points of a selection set depend on.
+// They are those in the arguments of weighted fields. Directives do not matter,
+// because skipped fields cost as much.
+func (d *Store) collectDeciding(c *cost, set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if len(s.Arguments) > 0 && d.weighs(s) {
+			if len(s.Arguments) > 0 && d.isWeighted(s) {
 				for _, argument := range s.Arguments {
-					c.decidedBy(argument.Value)
+					c.addDeciding(argument.Value)
 				}
 			}
-			d.decide(c, s.SelectionSet, seen)
+			d.collectDeciding(c, s.SelectionSet, seen)
 		case *ast.InlineFragment:
-			d.decide(c, s.SelectionSet, seen)
+			d.collectDeciding(c, s.SelectionSet, seen)
 		case *ast.FragmentSpread:
 			if !seen[s.Definition] {
 				seen[s.Definition] = true
-				d.decide(c, s.Definition.SelectionSet, seen)
+				d.collectDeciding(c, s.Definition.SelectionSet, seen)
 			}
 		}
 	}
 }
 
-func (c *cost) decidedBy(value *ast.Value) {
+func (c *cost) addDeciding(value *ast.Value) {
 	if value.Kind == ast.Variable {
 		if !slices.Contains(c.deciding, value.Raw) {
 			c.deciding = append(c.deciding, value.Raw)
@@ -106,43 +104,43 @@ func (c *cost) decidedBy(value *ast.Value) {
 		return
 	}
 	for _, child := range value.Children {
-		c.decidedBy(child.Value)
+		c.addDeciding(child.Value)
 	}
 }
 
-// weighs says whether a field's points are a function of its arguments: on an interface,
-// if they are for any type that it may be of.
-func (d *Store) weighs(f *ast.Field) bool {
+// isWeighted reports whether a field has a complexity function. A field of an
+// interface has one if the field of any possible type has one.
+func (d *Store) isWeighted(f *ast.Field) bool {
 	if f.ObjectDefinition.Kind != ast.Interface {
-		return d.weighed[fieldName{f.ObjectDefinition.Name, f.Name}]
+		return d.weighted[fieldName{f.ObjectDefinition.Name, f.Name}]
 	}
 	return slices.ContainsFunc(d.es.Schema().GetPossibleTypes(f.ObjectDefinition), func(t *ast.Definition) bool {
-		return d.weighed[fieldName{t.Name, f.Name}]
+		return d.weighted[fieldName{t.Name, f.Name}]
 	})
 }
 
 type fieldName struct{ object, field string }
 
-// weighedFields are the fields of a schema that have a function of their own for their
-// points. It is asked for each, without arguments, as those are the ones that might not
-// be read; a function that panics over that is one too.
-func weighedFields(es graphql.ExecutableSchema) map[fieldName]bool {
-	weighed := map[fieldName]bool{}
+// weightedFields returns the fields of a schema that have a complexity function. It
+// calls the schema for each field without arguments, since a function may fail to read
+// them. A function that panics counts too.
+func weightedFields(es graphql.ExecutableSchema) map[fieldName]bool {
+	weighted := map[fieldName]bool{}
 	for _, t := range es.Schema().Types {
 		if t.Kind != ast.Object {
 			continue
 		}
 		for _, f := range t.Fields {
-			if isWeighed(es, t.Name, f.Name) {
-				weighed[fieldName{t.Name, f.Name}] = true
+			if hasComplexityFunc(es, t.Name, f.Name) {
+				weighted[fieldName{t.Name, f.Name}] = true
 			}
 		}
 	}
-	return weighed
+	return weighted
 }
 
-//nolint:contextcheck,nolintlint // a schema is asked about itself, for nobody; the one linter heeds this, and the other does not see that
-func isWeighed(es graphql.ExecutableSchema, object, field string) (ok bool) {
+//nolint:contextcheck,nolintlint // there is no request yet; nolintlint does not see that contextcheck needs this
+func hasComplexityFunc(es graphql.ExecutableSchema, object, field string) (ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = true
@@ -152,10 +150,10 @@ func isWeighed(es graphql.ExecutableSchema, object, field string) (ok bool) {
 	return ok
 }
 
-// calculate is the complexity of an operation with these variables.
+// calculate returns the complexity of an operation with its variables.
 func (d *Store) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) int {
-	var room [maxDecided]byte
-	key, small := c.key(room[:0], oc.Variables)
+	var buf [maxKeyBytes]byte
+	key, small := c.key(buf[:0], oc.Variables)
 	var known map[string]int
 	if at := c.points.Load(); at != nil {
 		known = *at
@@ -163,37 +161,37 @@ func (d *Store) calculate(ctx context.Context, c *cost, oc *graphql.OperationCon
 	if points, ok := known[string(key)]; small && ok {
 		return points
 	}
-	es := &watched{ExecutableSchema: d.es, weighed: d.weighed}
+	es := &complexityRecorder{ExecutableSchema: d.es, weighted: d.weighted}
 	points := complexity.Calculate(ctx, es, oc.Operation, oc.Variables)
-	if small && !es.surprised && len(known) < maxPoints {
+	if small && !es.unexpected && len(known) < maxPoints {
 		more := maps.Clone(known)
 		if more == nil {
 			more = map[string]int{}
 		}
 		more[string(key)] = points
-		c.points.Store(&more) // what somebody else stored meanwhile is calculated once more
+		c.points.Store(&more) // entries of a concurrent store are lost, and calculated again
 	}
 	return points
 }
 
-// watched is a schema that notices if fields are weighed that were not known to be.
-type watched struct {
+// complexityRecorder records whether a field has an unexpected complexity function.
+type complexityRecorder struct {
 	graphql.ExecutableSchema
-	weighed   map[fieldName]bool
-	surprised bool
+	weighted   map[fieldName]bool
+	unexpected bool
 }
 
 // Complexity implements graphql.ExecutableSchema.
-func (w *watched) Complexity(ctx context.Context, object, field string, child int, args map[string]any) (int, bool) {
+func (w *complexityRecorder) Complexity(ctx context.Context, object, field string, child int, args map[string]any) (int, bool) {
 	points, ok := w.ExecutableSchema.Complexity(ctx, object, field, child, args)
-	if ok && !w.weighed[fieldName{object, field}] {
-		w.surprised = true
+	if ok && !w.weighted[fieldName{object, field}] {
+		w.unexpected = true
 	}
 	return points, ok
 }
 
-// key is the values of the variables that decide, no two of which have the same; ok is
-// false if they are too long, or of a kind that JSON does not have.
+// key appends a unique encoding of the values of the deciding variables. It returns
+// false if the key is too long or a value has a type that JSON lacks.
 func (c *cost) key(key []byte, variables map[string]any) (_ []byte, ok bool) {
 	for _, name := range c.deciding {
 		value, there := variables[name]
@@ -205,12 +203,12 @@ func (c *cost) key(key []byte, variables map[string]any) (_ []byte, ok bool) {
 			return nil, false
 		}
 	}
-	return key, len(key) <= maxDecided
+	return key, len(key) <= maxKeyBytes
 }
 
-// appendValue writes a value with its kind and, where it has one, its length.
+// appendValue appends a value with its type and, if it has one, its length.
 func appendValue(key []byte, value any) (_ []byte, ok bool) {
-	if len(key) > maxDecided {
+	if len(key) > maxKeyBytes {
 		return nil, false
 	}
 	switch v := value.(type) {
@@ -240,7 +238,7 @@ func appendValue(key []byte, value any) (_ []byte, ok bool) {
 		}
 		return key, true
 	case map[string]any:
-		if len(v) > maxDecided {
+		if len(v) > maxKeyBytes {
 			return nil, false
 		}
 		key = binary.AppendUvarint(append(key, '{'), uint64(len(v)))
@@ -258,7 +256,7 @@ func appendValue(key []byte, value any) (_ []byte, ok bool) {
 }
 
 func appendText(key []byte, s string) (_ []byte, ok bool) {
-	if len(s) > maxDecided {
+	if len(s) > maxKeyBytes {
 		return nil, false
 	}
 	return append(binary.AppendUvarint(key, uint64(len(s))), s...), true

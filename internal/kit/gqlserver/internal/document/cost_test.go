@@ -17,28 +17,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// counting is a schema that counts how often it is asked for points.
-type counting struct {
+// countingSchema counts the calls of Complexity.
+type countingSchema struct {
 	graphql.ExecutableSchema
 	times atomic.Int64
 }
 
-func (a *counting) Complexity(ctx context.Context, object, field string, child int, args map[string]any) (int, bool) {
+func (a *countingSchema) Complexity(ctx context.Context, object, field string, child int, args map[string]any) (int, bool) {
 	a.times.Add(1)
 	return a.ExecutableSchema.Complexity(ctx, object, field, child, args)
 }
 
-// costly is a library whose schema counts.
-func costly(t *testing.T) (*library, *counting) {
+// newCostFixture returns a fixture whose schema counts.
+func newCostFixture(t *testing.T) (*fixture, *countingSchema) {
 	t.Helper()
-	es := &counting{ExecutableSchema: gqltest.New().Executable()}
-	return newLibraryOf(t, es, Config{
+	es := &countingSchema{ExecutableSchema: gqltest.New().Executable()}
+	return newFixtureOf(t, es, Config{
 		Limits: Limits{Complexity: -1}, OncePerRequest: []string{"login"}, Introspection: true, Interner: request.NewInterner(),
 	}), es
 }
 
-// measured is the operation of a request, which must be good, and what it costs.
-func (l *library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, Points) {
+// mustPrepare returns the operation of a valid request and its points.
+func (l *fixture) mustPrepare(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, Points) {
 	t.Helper()
 	oc, points, errs := l.Prepare(t.Context(), "", nil, &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
 	if len(errs) > 0 {
@@ -47,25 +47,25 @@ func (l *library) measured(t *testing.T, text, operation string, variables map[s
 	return oc, points
 }
 
-// costOf is what is known of the only operation of a document that was read.
-func (l *library) costOf(t *testing.T, text string) (*Document, *cost) {
+// costOf returns a known document and the cost of its only operation.
+func (l *fixture) costOf(t *testing.T, text string) (*Document, *cost) {
 	t.Helper()
 	doc, known := l.docs.known(text)
 	if !known {
-		t.Fatal(text, "is not known")
+		t.Fatal("unknown document", text)
 	}
 	return doc, doc.costs[0]
 }
 
-func TestFieldsThatAreWeighedAreKnown(t *testing.T) {
+func TestWeightedFieldsAreFound(t *testing.T) {
 	want := map[fieldName]bool{{"Query", "items"}: true, {"Item", "items"}: true, {"Item", "related"}: true}
-	if d := cmp.Diff(want, weighedFields(gqltest.New().Executable()), cmp.AllowUnexported(fieldName{})); d != "" {
+	if d := cmp.Diff(want, weightedFields(gqltest.New().Executable()), cmp.AllowUnexported(fieldName{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
-// decided are documents of which variables decide on the points, or not, or some.
-var decided = map[string][]string{
+// decidingVariables holds documents and their deciding variables.
+var decidingVariables = map[string][]string{
 	"{ hello public }":                                                                                       nil,
 	"query($id: ID!) { item(id: $id) { id } }":                                                               nil,
 	"query($a: Boolean!) { items(first: 3) @skip(if: $a) { id } }":                                           nil,
@@ -79,10 +79,10 @@ var decided = map[string][]string{
 	"query($v: Any) { echo(value: $v) items(first: 2) { id } }":                                              nil,
 }
 
-func TestVariablesThatDecideAreFound(t *testing.T) {
-	l, _ := costly(t)
-	for text, want := range decided {
-		l.measured(t, text, "", map[string]any{"f": 1, "g": 1, "id": "1", "a": true})
+func TestDecidingVariablesAreFound(t *testing.T) {
+	l, _ := newCostFixture(t)
+	for text, want := range decidingVariables {
+		l.mustPrepare(t, text, "", map[string]any{"f": 1, "g": 1, "id": "1", "a": true})
 		_, cost := l.costOf(t, text)
 		if d := cmp.Diff(want, cost.deciding); d != "" {
 			t.Errorf("%s (-want +got)\n%s", text, d)
@@ -90,15 +90,15 @@ func TestVariablesThatDecideAreFound(t *testing.T) {
 	}
 }
 
-func TestRememberedPointsAreThoseThatWouldBeCalculated(t *testing.T) {
-	l, _ := costly(t)
+func TestCachedPointsMatchCalculatedPoints(t *testing.T) {
+	l, _ := newCostFixture(t)
 	plain := gqltest.New().Executable()
 	var wait sync.WaitGroup
-	for who := range uint64(4) {
+	for seed := range uint64(4) {
 		wait.Go(func() {
-			random := rand.New(rand.NewPCG(who, 1)) //nolint:gosec // a test's
+			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // for a test
 			for range 300 {
-				for text := range decided {
+				for text := range decidingVariables {
 					variables := map[string]any{"id": fmt.Sprint(random.IntN(3)), "a": random.IntN(2) == 0, "g": random.IntN(3)}
 					switch random.IntN(3) {
 					case 0:
@@ -108,10 +108,10 @@ func TestRememberedPointsAreThoseThatWouldBeCalculated(t *testing.T) {
 					case 2:
 						variables["f"] = int64(random.IntN(5))
 					}
-					oc, got := l.measured(t, text, "", variables)
+					oc, got := l.mustPrepare(t, text, "", variables)
 					want := complexity.Calculate(t.Context(), plain, oc.Operation, oc.Variables)
 					if got.Complexity != want || got.Whole != want {
-						t.Errorf("%s %v: %d points are remembered, of %d", text, variables, got, want)
+						t.Errorf("%s %v: got %d points, want %d", text, variables, got, want)
 					}
 				}
 			}
@@ -120,49 +120,49 @@ func TestRememberedPointsAreThoseThatWouldBeCalculated(t *testing.T) {
 	wait.Wait()
 }
 
-func TestAKnownDocumentIsNeitherReadNorMeasuredAgain(t *testing.T) {
-	l, es := costly(t)
-	for text := range decided {
+func TestKnownDocumentIsNotParsedOrMeasuredAgain(t *testing.T) {
+	l, es := newCostFixture(t)
+	for text := range decidingVariables {
 		variables := map[string]any{"f": 3, "g": 1, "id": "1", "a": true, "v": map[string]any{"x": []any{1.5}}}
-		first, points := l.measured(t, text, "", variables)
-		asked := es.times.Load()
+		first, points := l.mustPrepare(t, text, "", variables)
+		calls := es.times.Load()
 		for i := range 3 {
 			variables["id"], variables["a"] = fmt.Sprint(i), i == 0
-			again, same := l.measured(t, text, "", variables)
+			again, same := l.mustPrepare(t, text, "", variables)
 			if again.Doc != first.Doc || !again.Stats.Parsing.Start.IsZero() || first.Stats.Validation.End.IsZero() {
-				t.Errorf("%s is read again", text)
+				t.Errorf("%s was parsed again", text)
 			}
 			if same != points {
-				t.Errorf("%s has other points", text)
+				t.Errorf("%s: got points %v, want %v", text, same, points)
 			}
 		}
-		if n := es.times.Load() - asked; n > 0 {
-			t.Errorf("%s is measured again: %d fields", text, n)
+		if n := es.times.Load() - calls; n > 0 {
+			t.Errorf("%s: got %d calls of Complexity, want 0", text, n)
 		}
 	}
-	if d := cmp.Diff(lookups{hits: 3 * float64(len(decided)), misses: float64(len(decided))}, l.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
+	if d := cmp.Diff(lookups{hits: 3 * float64(len(decidingVariables)), misses: float64(len(decidingVariables))}, l.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
-func TestPointsOfTooManyOrTooLongValuesAreCalculatedEachTime(t *testing.T) {
-	l, _ := costly(t)
+func TestCachedPointsAreBounded(t *testing.T) {
+	l, _ := newCostFixture(t)
 	const text = "query($f: Int!) { items(first: $f) { id } }"
 	for f := range 3 * maxPoints {
-		if _, got := l.measured(t, text, "", map[string]any{"f": f}); got.Complexity != max(1, 1+f) {
-			t.Errorf("%d: %d points", f, got)
+		if _, got := l.mustPrepare(t, text, "", map[string]any{"f": f}); got.Complexity != max(1, 1+f) {
+			t.Errorf("first %d: got %d points, want %d", f, got, max(1, 1+f))
 		}
 	}
 	doc, cost := l.costOf(t, text)
 	if n := len(*cost.points.Load()); n != maxPoints {
-		t.Errorf("%d numbers are remembered", n)
+		t.Errorf("got %d cached points, want %d", n, maxPoints)
 	}
-	if least := maxPoints * maxDecided; doc.bytes() < least {
-		t.Errorf("it counts %d bytes, less than %d", doc.bytes(), least)
+	if minPoints := maxPoints * maxKeyBytes; doc.bytes() < minPoints {
+		t.Errorf("got %d bytes, want at least %d", doc.bytes(), minPoints)
 	}
 }
 
-func TestValuesHaveOneKeyEach(t *testing.T) {
+func TestValueKeysAreUnique(t *testing.T) {
 	values := []any{
 		nil, true, false, "", "n", "t", "1", json.Number("1"), json.Number("1.0"), 1, int64(1), 1.0, 0, -1, int64(-1),
 		[]any{},
@@ -183,7 +183,7 @@ func TestValuesHaveOneKeyEach(t *testing.T) {
 	add := func(variables map[string]any) {
 		key, ok := c.key(nil, variables)
 		if other, known := seen[string(key)]; !ok || known {
-			t.Errorf("%v and %v have one key, %q (%v)", variables, other, key, ok)
+			t.Errorf("%v and %v: got the key %q (%v) for both", variables, other, key, ok)
 		}
 		seen[string(key)] = variables
 	}
@@ -196,9 +196,9 @@ func TestValuesHaveOneKeyEach(t *testing.T) {
 		}
 	}
 	long := make([]any, 1000)
-	for _, v := range []any{long, string(make([]byte, maxDecided+1)), graphql.Upload{}, map[string]any{string(make([]byte, maxDecided+1)): 1}, []any{struct{}{}}} {
+	for _, v := range []any{long, string(make([]byte, maxKeyBytes+1)), graphql.Upload{}, map[string]any{string(make([]byte, maxKeyBytes+1)): 1}, []any{struct{}{}}} {
 		if key, ok := c.key(nil, map[string]any{"v": v}); ok {
-			t.Errorf("%v has the key %q", v, key)
+			t.Errorf("%v: got the key %q, want none", v, key)
 		}
 	}
 }

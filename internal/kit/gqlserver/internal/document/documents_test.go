@@ -28,24 +28,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// lookups are the hits and misses of the documents, and of the persisted
-// queries.
+// lookups counts the hits and misses of documents and persisted queries.
 type lookups struct{ hits, misses, persistedHits, persistedMisses float64 }
 
-// A library reads documents as a server does, and counts the lookups.
-type library struct {
+// fixture reads documents like a server and counts the lookups.
+type fixture struct {
 	*Executor
 	documents, persisted [2]atomic.Int64 // misses and hits
 }
 
-func (l *library) lookups() lookups {
+func (l *fixture) lookups() lookups {
 	return lookups{
 		float64(l.documents[1].Load()), float64(l.documents[0].Load()),
 		float64(l.persisted[1].Load()), float64(l.persisted[0].Load()),
 	}
 }
 
-// defaultLimits are the defaults of a server.
+// defaultLimits returns the defaults of a server.
 func defaultLimits() Limits {
 	return Limits{
 		Document: 64 << 10, Name: 256, Tokens: 5000, Depth: 15, Fields: 500, Expanded: 1000, Aliases: 30, Directives: 50, Fragments: 50,
@@ -54,7 +53,7 @@ func defaultLimits() Limits {
 	}
 }
 
-// withDefaults returns limits whose zero fields are set.
+// withDefaults sets the zero fields of limits to their defaults.
 func withDefaults(limits Limits) Limits {
 	defaults := defaultLimits()
 	from, to := reflect.ValueOf(defaults), reflect.ValueOf(&limits).Elem()
@@ -66,14 +65,14 @@ func withDefaults(limits Limits) Limits {
 	return limits
 }
 
-func newLibrary(t *testing.T, cfg Config) *library {
+func newFixture(t *testing.T, cfg Config) *fixture {
 	t.Helper()
-	return newLibraryOf(t, gqltest.New().Executable(), cfg)
+	return newFixtureOf(t, gqltest.New().Executable(), cfg)
 }
 
-func newLibraryOf(t *testing.T, es graphql.ExecutableSchema, cfg Config) *library {
+func newFixtureOf(t *testing.T, es graphql.ExecutableSchema, cfg Config) *fixture {
 	t.Helper()
-	l := &library{}
+	l := &fixture{}
 	count := func(of *[2]atomic.Int64) func(bool) {
 		return func(known bool) {
 			if known {
@@ -93,24 +92,24 @@ func newLibraryOf(t *testing.T, es graphql.ExecutableSchema, cfg Config) *librar
 	return l
 }
 
-// read reads a document, and says what is wrong.
-func (l *library) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
+// read reads a document and returns its errors.
+func (l *fixture) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
 	return l.readAs(ctx, "", params)
 }
 
-// readAs is read for a caller.
-func (l *library) readAs(ctx context.Context, key string, params graphql.RawParams) gqlerror.List {
+// readAs is like read, for a caller.
+func (l *fixture) readAs(ctx context.Context, key string, params graphql.RawParams) gqlerror.List {
 	_, _, errs := l.Prepare(ctx, key, nil, &params)
 	return errs
 }
 
-// hashOf is the name of a persisted query.
+// hashOf returns the hash of a persisted query.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// numbered writes something n times, with its number for %d.
+// numbered repeats format n times, with the index for %d.
 func numbered(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -119,43 +118,43 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// nested writes n times what opens, what is inside, and n times what closes.
-func nested(n int, opens, inside, closes string) string {
-	return strings.Repeat(opens, n) + inside + strings.Repeat(closes, n)
+// nested puts inner between n times opens and n times closes.
+func nested(n int, opens, inner, closes string) string {
+	return strings.Repeat(opens, n) + inner + strings.Repeat(closes, n)
 }
 
-func TestADocumentIsReadOnce(t *testing.T) {
+func TestDocumentIsParsedOnce(t *testing.T) {
 	tests := []struct {
 		name   string
 		cache  int
-		asked  []string
+		texts  []string
 		passed int
 		want   lookups
 	}{
-		{"the same", 0, []string{"{ sum }", "{ sum }", "{ sum }"}, 3, lookups{hits: 2, misses: 1}},
-		{"others", 0, []string{"{ sum }", "{ hello }", "{ sum }", "{ hello }"}, 4, lookups{hits: 2, misses: 2}},
-		{"one that is not valid", 0, []string{"{ nothing }", "{ nothing }", "{", "{"}, 0, lookups{misses: 4}},
-		{"one that is too complex", 0, []string{"{ items(first: 9999) { id } }", "{ items(first: 9999) { id } }"}, 0, lookups{hits: 1, misses: 1}},
-		{"without a cache", -1, []string{"{ sum }", "{ sum }"}, 2, lookups{misses: 2}},
+		{"same document", 0, []string{"{ sum }", "{ sum }", "{ sum }"}, 3, lookups{hits: 2, misses: 1}},
+		{"two documents", 0, []string{"{ sum }", "{ hello }", "{ sum }", "{ hello }"}, 4, lookups{hits: 2, misses: 2}},
+		{"invalid documents", 0, []string{"{ nothing }", "{ nothing }", "{", "{"}, 0, lookups{misses: 4}},
+		{"too complex", 0, []string{"{ items(first: 9999) { id } }", "{ items(first: 9999) { id } }"}, 0, lookups{hits: 1, misses: 1}},
+		{"no cache", -1, []string{"{ sum }", "{ sum }"}, 2, lookups{misses: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLibrary(t, Config{Limits: Limits{DocumentCache: tt.cache}})
+			l := newFixture(t, Config{Limits: Limits{DocumentCache: tt.cache}})
 			passed := 0
-			for _, document := range tt.asked {
+			for _, document := range tt.texts {
 				if len(l.read(t.Context(), graphql.RawParams{Query: document})) == 0 {
 					passed++
 				}
 			}
 			if got := l.lookups(); got != tt.want || passed != tt.passed {
-				t.Errorf("%d passed and there were %+v, want %d, %+v", passed, got, tt.passed, tt.want)
+				t.Errorf("got %d valid with lookups %+v, want %d, %+v", passed, got, tt.passed, tt.want)
 			}
 		})
 	}
 }
 
-func TestADocumentIsReadByManyAtOnce(t *testing.T) {
-	l := newLibrary(t, Config{Introspection: true})
+func TestDocumentsAreReadConcurrently(t *testing.T) {
+	l := newFixture(t, Config{Introspection: true})
 	const rounds, readers = 20, 8
 	for round := range rounds {
 		document := fmt.Sprintf("query($n: [Int!], $no: Boolean = false) { a%d: sum(of: $n) ...F item(id: 1) @skip(if: $no) { id } } fragment F on Query { items { name } }", round)
@@ -170,15 +169,15 @@ func TestADocumentIsReadByManyAtOnce(t *testing.T) {
 		all.Wait()
 	}
 	if got := l.lookups(); got.hits+got.misses != rounds*readers || got.misses < rounds {
-		t.Errorf("there were %+v", got)
+		t.Errorf("got lookups %+v, want %d with at least %d misses", got, rounds*readers, rounds)
 	}
 }
 
 func TestCachesAreBoundedByBytes(t *testing.T) {
 	const requests, length = 3000, 4 << 10
-	l := newLibrary(t, Config{})
+	l := newFixture(t, Config{})
 	limits := defaultLimits()
-	var most, maxPersisted uint64
+	var maxValid, maxPersisted uint64
 	for i := range requests {
 		text := fmt.Sprintf("{ a%d: sum }", i)
 		text += strings.Repeat(" ", length-len(text))
@@ -186,18 +185,18 @@ func TestCachesAreBoundedByBytes(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		most, maxPersisted = max(most, l.docs.valid.WeightedSize()), max(maxPersisted, l.docs.persisted.WeightedSize())
+		maxValid, maxPersisted = max(maxValid, l.docs.valid.WeightedSize()), max(maxPersisted, l.docs.persisted.WeightedSize())
 	}
-	if most > uint64(limits.DocumentCache) || most < uint64(limits.DocumentCache)/2 {
-		t.Errorf("documents took up to %d bytes, of %d", most, limits.DocumentCache)
+	if maxValid > uint64(limits.DocumentCache) || maxValid < uint64(limits.DocumentCache)/2 {
+		t.Errorf("documents: got up to %d bytes, want half to all of %d", maxValid, limits.DocumentCache)
 	}
 	if want := uint64(limits.PersistedCache); maxPersisted > want || maxPersisted < want/2 {
-		t.Errorf("persisted queries took up to %d bytes, of %d", maxPersisted, want)
+		t.Errorf("persisted queries: got up to %d bytes, want half to all of %d", maxPersisted, want)
 	}
 }
 
-func TestLookupsOfPersistedQueriesAreCounted(t *testing.T) {
-	l := newLibrary(t, Config{})
+func TestPersistedQueryLookupsAreCounted(t *testing.T) {
+	l := newFixture(t, Config{})
 	const text = "{ sum }"
 	for i, query := range []string{"", text, "", ""} {
 		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 != (i == 0) {
@@ -209,29 +208,29 @@ func TestLookupsOfPersistedQueriesAreCounted(t *testing.T) {
 	}
 }
 
-func TestAGuessStandsOnceInARequest(t *testing.T) {
+func TestOncePerRequestFieldsCannotRepeat(t *testing.T) {
 	tests := []struct {
 		name, query, variables, code string
 	}{
 		{"once", `mutation { guess(word: "a") }`, "", ""},
-		{"once, beside another", `mutation { guess(word: "a") a: setName(name: "x") b: setName(name: "x") }`, "", ""},
-		{"the same twice is one", `mutation { guess(word: "a") guess(word: "a") }`, "", ""},
-		{"by another alias", `mutation { guess(word: "a") a: guess(word: "b") }`, "", errcode.ValidationFailed},
-		{"both by an alias", `mutation { a: guess(word: "a") b: guess(word: "b") }`, "", errcode.ValidationFailed},
-		{"as the name of another", `mutation { setName(name: "x") guess: setName(name: "y") }`, "", ""},
+		{"once with other fields", `mutation { guess(word: "a") a: setName(name: "x") b: setName(name: "x") }`, "", ""},
+		{"identical fields merge", `mutation { guess(word: "a") guess(word: "a") }`, "", ""},
+		{"one alias", `mutation { guess(word: "a") a: guess(word: "b") }`, "", errcode.ValidationFailed},
+		{"two aliases", `mutation { a: guess(word: "a") b: guess(word: "b") }`, "", errcode.ValidationFailed},
+		{"alias of another field", `mutation { setName(name: "x") guess: setName(name: "y") }`, "", ""},
 		{"in an inline fragment", `mutation { guess(word: "a") ... { a: guess(word: "b") } }`, "", errcode.ValidationFailed},
 		{"in a fragment", `mutation { ...F ...G } fragment F on Mutation { guess(word: "a") } fragment G on Mutation { ... on Mutation { a: guess(word: "b") } }`, "", errcode.ValidationFailed},
-		{"in a fragment twice is one", `mutation { ...F ...F } fragment F on Mutation { guess(word: "a") }`, "", ""},
+		{"fragment spread twice", `mutation { ...F ...F } fragment F on Mutation { guess(word: "a") }`, "", ""},
 		{"skipped", `mutation { guess(word: "a") a: guess(word: "b") @skip(if: true) }`, "", ""},
 		{"not skipped", `mutation { guess(word: "a") a: guess(word: "b") @skip(if: false) }`, "", errcode.ValidationFailed},
 		{"included by a variable", `mutation($b: Boolean!) { guess(word: "a") a: guess(word: "b") @include(if: $b) }`, `{"b":true}`, errcode.ValidationFailed},
 		{"not included by a variable", `mutation($b: Boolean!) { guess(word: "a") a: guess(word: "b") @include(if: $b) }`, `{"b":false}`, ""},
 		{"in another operation", `mutation { guess(word: "a") }  mutation B { guess(word: "b") a: guess(word: "c") }`, "", errcode.ValidationFailed},
-		{"in a query", `{ a: sum b: sum }`, "", ""},
+		{"query", `{ a: sum b: sum }`, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLibrary(t, Config{OncePerRequest: []string{"guess", "sum"}})
+			l := newFixture(t, Config{OncePerRequest: []string{"guess", "sum"}})
 			var variables map[string]any
 			if tt.variables != "" {
 				if err := request.DecodeStrict([]byte(tt.variables), &variables); err != nil {
@@ -249,44 +248,44 @@ func TestAGuessStandsOnceInARequest(t *testing.T) {
 	}
 }
 
-func TestErrorsRepeatLittleOfALongDocument(t *testing.T) {
+func TestErrorsQuoteLittleOfLongDocuments(t *testing.T) {
 	long := strings.Repeat("汉", 1000)
 	tests := []struct{ name, query string }{
-		{"a name where none may be", "{ sum } " + strings.Repeat("a", 5000)},
-		{"text where none may be", `{ sum } "` + long + `"`},
-		{"text where none may be, one byte on", `{ sum } "a` + long + `"`},
-		{"text where none may be, two bytes on", `{ sum } "ab` + long + `"`},
-		{"a block of text", `{ sum(of: """` + long + `""" }`},
-		{"an unknown field", "{ " + strings.Repeat("a", 5000) + " }"},
-		{"an unknown fragment", "{ ..." + strings.Repeat("a", 5000) + " }"},
-		{"a value of another type", `{ item(id: 1) { items(first: "` + long + `") { id } } }`},
+		{"unexpected name", "{ sum } " + strings.Repeat("a", 5000)},
+		{"unexpected string", `{ sum } "` + long + `"`},
+		{"unexpected string, one byte on", `{ sum } "a` + long + `"`},
+		{"unexpected string, two bytes on", `{ sum } "ab` + long + `"`},
+		{"block string", `{ sum(of: """` + long + `""" }`},
+		{"unknown field", "{ " + strings.Repeat("a", 5000) + " }"},
+		{"unknown fragment", "{ ..." + strings.Repeat("a", 5000) + " }"},
+		{"value of another type", `{ item(id: 1) { items(first: "` + long + `") { id } } }`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLibrary(t, Config{Introspection: true})
+			l := newFixture(t, Config{Introspection: true})
 			errs := l.read(t.Context(), graphql.RawParams{Query: tt.query})
 			if len(errs) == 0 {
-				t.Fatal("it is valid")
+				t.Fatal("got no error")
 			}
 			for _, err := range errs {
 				if n := len(err.Message); n > errcode.MaxText+len("…") || !utf8.ValidString(err.Message) {
-					t.Errorf("%d bytes: %q", n, err.Message)
+					t.Errorf("got %d bytes, want at most %d of UTF-8: %q", n, errcode.MaxText+len("…"), err.Message)
 				}
 			}
 		})
 	}
 }
 
-// gqlparser panics when it reads them, wherever they stand.
-func TestNumbersThatNoTypeHasAreRefused(t *testing.T) {
-	const most, beyond = "-9223372036854775808", "9223372036854775808"
+// gqlparser panics on such numbers in any position.
+func TestOutOfRangeNumbersAreRejected(t *testing.T) {
+	const lowest, beyond = "-9223372036854775808", "9223372036854775808"
 	for _, where := range []string{
 		"{ echo(value: %s) }", "{ echo(value: [[1, %s]]) }", "{ echo(value: {a: {b: %s}}) }", "query($v: Any = %s) { echo(value: $v) }",
 		"{ ...F } fragment F on Query { echo(value: %s) }", "{ sum @skip(if: false) echo(value: {a: 1, b: %s}) }",
 	} {
-		for number, good := range map[string]bool{most: true, "1.5e300": true, beyond: false, "12345678901234567890": false, "1e999": false, "-1e999": false} {
+		for number, good := range map[string]bool{lowest: true, "1.5e300": true, beyond: false, "12345678901234567890": false, "1e999": false, "-1e999": false} {
 			text := fmt.Sprintf(where, number)
-			errs := newLibrary(t, Config{}).read(t.Context(), graphql.RawParams{Query: text})
+			errs := newFixture(t, Config{}).read(t.Context(), graphql.RawParams{Query: text})
 			if good != (len(errs) == 0) || !good && (len(errs) != 1 || errcode.Of(errs[0]) != errcode.ValidationFailed || !strings.Contains(errs[0].Message, number)) {
 				t.Errorf("%s: %v", text, errs)
 			}
@@ -294,25 +293,25 @@ func TestNumbersThatNoTypeHasAreRefused(t *testing.T) {
 	}
 }
 
-// persistedQuery is the extension that names a query.
+// persistedQuery returns the extension of a persisted query.
 func persistedQuery(text string) map[string]any {
 	return map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hashOf(text)}}
 }
 
-func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
-	l := newLibrary(t, Config{Introspection: true})
-	for document, least := range map[string]int{IntrospectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
+func TestIntrospectionHasWeight(t *testing.T) {
+	l := newFixture(t, Config{Introspection: true})
+	for document, minPoints := range map[string]int{IntrospectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
 		_, of, refused := l.Prepare(t.Context(), "a", nil, &graphql.RawParams{Query: document})
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		if points := of.Whole; points < least || least == 1 && points != 1 {
-			t.Errorf("%.20s… takes %d points", document, points)
+		if points := of.Whole; points < minPoints || minPoints == 1 && points != 1 {
+			t.Errorf("%.20s…: got %d points, want at least %d", document, points, minPoints)
 		}
 	}
 }
 
-func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
+func TestRepeatedFragmentSpreadsUseLittleMemory(t *testing.T) {
 	text := "fragment F on Query {" + numbered(2400, " n%d") + " } {" + strings.Repeat(" a{...F}", 510) + " }"
 	doc, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil {
@@ -326,12 +325,12 @@ func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
 		t.Errorf("got %v", refused)
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<20 {
-		t.Errorf("it took %d bytes", bytes)
+		t.Errorf("got %d bytes, want at most %d", bytes, 4<<20)
 	}
 }
 
-func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
-	l := newLibrary(t, Config{Limits: Limits{Wait: time.Minute}})
+func TestConcurrentRequestsReadDocumentOnce(t *testing.T) {
+	l := newFixture(t, Config{Limits: Limits{Wait: time.Minute}})
 	var reads atomic.Int32
 	l.docs.rules = append(l.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
 	release, err := l.docs.Wait(t.Context(), "u:ann")
@@ -352,12 +351,12 @@ func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
 	release()
 	waiting.Wait()
 	if n := reads.Load(); n != 1 {
-		t.Errorf("it was read %d times", n)
+		t.Errorf("got %d reads, want 1", n)
 	}
 }
 
-func TestAnOperationRunsTheDocumentThatTheDoorRead(t *testing.T) {
-	l := newLibrary(t, Config{})
+func TestOperationRunsTheStoredDocument(t *testing.T) {
+	l := newFixture(t, Config{})
 	for range 2 {
 		oc, _, errs := l.Prepare(t.Context(), "", nil, &graphql.RawParams{Query: "{ sum }"})
 		if errs != nil {

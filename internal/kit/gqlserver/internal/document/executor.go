@@ -12,15 +12,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// An Executor is gqlgen's, for documents that the door has read. It is safe for
-// concurrent use once all extensions are added.
+// Executor is gqlgen's executor for the documents of a [Store]. It is safe for
+// concurrent use after all extensions are added.
 type Executor struct {
 	*gqlgen.Executor
 	docs *Store
 }
 
-// NewExecutor returns an executor of a schema for the documents of a store. It shows
-// errors with present, and handles panics with recovered.
+// NewExecutor returns an executor of a schema for the documents of a store. It uses
+// present for errors and recovered for panics.
 func NewExecutor(es graphql.ExecutableSchema, docs *Store, present graphql.ErrorPresenterFunc, recovered graphql.RecoverFunc) *Executor {
 	e := &Executor{gqlgen.New(es), docs}
 	e.SetErrorPresenter(present)
@@ -29,19 +29,20 @@ func NewExecutor(es graphql.ExecutableSchema, docs *Store, present graphql.Error
 	return e
 }
 
-// Use adds an extension. It panics at one that would change what the door has
-// checked.
+// Use adds an extension. It panics if the extension can change checked parameters or
+// operation contexts.
 func (e *Executor) Use(extension graphql.HandlerExtension) {
 	switch extension.(type) {
 	case graphql.OperationParameterMutator, graphql.OperationContextMutator:
-		panic(fmt.Sprintf("%T changes parameters or contexts of operations: a door takes no such extension", extension))
+		panic(fmt.Sprintf("unsupported extension %T: it changes operation parameters or contexts", extension))
 	}
 	e.Executor.Use(extension)
 }
 
-// Prepare returns the context of a request's operation, also if it refuses the request,
-// and its points. It puts the text of the document into params. A new document takes
-// memory, which may be nil, and waits for the other new documents of the key.
+// Prepare returns the context and the points of a request's operation. If it rejects
+// the request, it returns a context too. It stores the text of the document in params.
+// A new document takes memory, which may be nil, and waits for other new documents of
+// the key.
 func (e *Executor) Prepare(ctx context.Context, key string, memory *quota.Memory, params *graphql.RawParams) (oc *graphql.OperationContext, p Points, refused gqlerror.List) {
 	ctx = graphql.StartOperationTrace(ctx)
 	stats := graphql.Stats{OperationStart: graphql.GetStartTime(ctx)}
@@ -57,7 +58,7 @@ func (e *Executor) Prepare(ctx context.Context, key string, memory *quota.Memory
 	cost := doc.cost(oc.Operation)
 	err := cost.refuseNulls(oc.Operation, oc.Variables)
 	if err == nil {
-		p, err = e.docs.weigh(ctx, cost, oc)
+		p, err = e.docs.checkPoints(ctx, cost, oc)
 	}
 	if err != nil {
 		return oc, p, gqlerror.List{err}
@@ -65,9 +66,9 @@ func (e *Executor) Prepare(ctx context.Context, key string, memory *quota.Memory
 	return oc, p, nil
 }
 
-// A readDocument is the query cache of gqlgen's executor and the key of its only
-// entry, which is in the context of each call: the cache of the door may have
-// dropped the document in the meantime.
+// readDocument is the query cache of gqlgen's executor and the context key of its only
+// entry. Each call passes its document in the context, because the cache of the store
+// may already have evicted it.
 type readDocument struct{}
 
 // Get implements graphql.Cache.

@@ -11,22 +11,23 @@ import (
 	_ "embed"
 )
 
-// gqlgen's complexity takes the schema to be free, and answers about it know no
-// deadline. So it is counted here: a list as many times as it has elements, on
-// average over the schema where it stands below "types", at most elsewhere.
+// gqlgen's complexity ignores introspection, and introspection has no deadline. So its
+// cost is counted here. A list counts by its length: the average of the schema below
+// "types", the maximum elsewhere.
 
-// IntrospectionQuery is the query that tools send to read the schema.
+// IntrospectionQuery is the query with which tools read the whole schema.
 //
 //go:embed introspection.graphql
 var IntrospectionQuery string
 
-// introspectionCosts knows what questions about one schema cost.
+// introspectionCosts calculates the cost of introspection of one schema.
 type introspectionCosts struct {
-	average, most map[string]int // elements of lists, by "__Type.fields"
-	whole         int            // what the whole schema costs, asked for as tools do
+	average, most map[string]int // lengths of lists, by names such as "__Type.fields"
+	whole         int            // cost of IntrospectionQuery
 }
 
-// A value about the schema costs about a tenth of a field's point to answer.
+// introspectionShare is the number of introspection values per complexity point. A
+// value takes about a tenth of the time of a field.
 const introspectionShare = 10
 
 func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
@@ -61,12 +62,12 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 	}
 	doc, err := parser.ParseQuery(&ast.Source{Input: IntrospectionQuery})
 	if err != nil {
-		return nil, fmt.Errorf("the introspection query: %w", err)
+		return nil, fmt.Errorf("parse the introspection query: %w", err)
 	}
 	if errs := validate(schema, doc, ruleSet(true), 1); len(errs) > 0 {
-		return nil, errors.Join(errors.New("the introspection query is not valid"), errs[0])
+		return nil, errors.Join(errors.New("validate the introspection query"), errs[0])
 	}
-	c.whole = c.of(doc.Operations[0].SelectionSet, selectionPath{})
+	c.whole = c.cost(doc.Operations[0].SelectionSet, selectionPath{})
 	return c, nil
 }
 
@@ -74,27 +75,26 @@ func (c *introspectionCosts) list(name string, average, most int) {
 	c.average[name], c.most[name] = max(average, most), most
 }
 
-// selectionPath say where in the schema a selection set stands.
+// selectionPath is the position of a selection set in an introspection query.
 type selectionPath struct {
-	types bool // below "types": once for each of them
-	wraps int  // ofType above
+	types bool // below "types", once per type
+	wraps int  // number of ofType above
 }
 
-// maxWraps is how many ofType lead somewhere: [T!]! is three. Below them is null.
+// maxWraps is the maximum number of nested ofType that are not null, as in [T!]!.
 const maxWraps = 3
 
-// of is what the questions about the schema in a selection set cost; 0 if there
-// are none.
-func (c *introspectionCosts) of(set ast.SelectionSet, at selectionPath) int {
+// cost returns the cost of the introspection in a selection set, or 0 without any.
+func (c *introspectionCosts) cost(set ast.SelectionSet, at selectionPath) int {
 	cost := 0
 	for _, selection := range set {
 		switch f := selection.(type) {
 		case *ast.Field:
 			cost = sum(cost, c.field(f, at))
 		case *ast.InlineFragment:
-			cost = sum(cost, c.of(f.SelectionSet, at))
+			cost = sum(cost, c.cost(f.SelectionSet, at))
 		case *ast.FragmentSpread:
-			cost = sum(cost, c.of(f.Definition.SelectionSet, at))
+			cost = sum(cost, c.cost(f.Definition.SelectionSet, at))
 		}
 	}
 	return cost
@@ -104,13 +104,13 @@ func (c *introspectionCosts) field(f *ast.Field, at selectionPath) int {
 	name := f.ObjectDefinition.Name + "." + f.Name
 	switch {
 	case f.Name == "__schema", f.Name == "__type":
-		return sum(1, c.of(f.SelectionSet, selectionPath{}))
+		return sum(1, c.cost(f.SelectionSet, selectionPath{}))
 	case !strings.HasPrefix(name, "__"):
-		return c.of(f.SelectionSet, at) // an ordinary field, whose points gqlgen counts
+		return c.cost(f.SelectionSet, at) // gqlgen counts the points of ordinary fields
 	case name == "__Type.ofType" && at.wraps == maxWraps:
 		return 1
 	case name == "__Type.ofType":
-		return sum(1, c.of(f.SelectionSet, selectionPath{wraps: at.wraps + 1}))
+		return sum(1, c.cost(f.SelectionSet, selectionPath{wraps: at.wraps + 1}))
 	}
 	times := 1
 	if isList := f.Definition.Type.Elem != nil; isList && at.types {
@@ -119,5 +119,5 @@ func (c *introspectionCosts) field(f *ast.Field, at selectionPath) int {
 		times = c.most[name]
 	}
 	inner := selectionPath{types: name == "__Schema.types" || at.types && name == "__Type.fields"}
-	return sum(1, product(times, c.of(f.SelectionSet, inner)))
+	return sum(1, product(times, c.cost(f.SelectionSet, inner)))
 }

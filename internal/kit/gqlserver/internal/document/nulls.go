@@ -10,16 +10,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// A variable that may be null can stand where null is not allowed, if the place
-// or the variable has a default: "$n: Int" in "first: Int! = 20". The default
-// counts when no value is given. An explicit null is an error then (GraphQL
-// specification, "Coercing Field Arguments"), which validation cannot know and
-// gqlgen does not report in one way: some types read a null as their zero, a
-// directive panics. So the values of such variables are checked before an
-// operation runs.
+// A nullable variable is valid in a non-null position if the position or the variable
+// has a default: "$n: Int" in "first: Int! = 20". The default applies if no value is
+// given, but an explicit null is an error (GraphQL specification, "Coercing Field
+// Arguments"). Validation cannot detect it, and gqlgen handles it inconsistently: some
+// types read null as their zero value, a directive panics. So the values of such
+// variables are checked before an operation runs.
 
-// nullable returns the variables of an operation that may be null and stand where
-// null is not allowed.
+// nullable returns the nullable variables of an operation in non-null positions.
 func nullable(op *ast.OperationDefinition) (names []string) {
 	walk := valueWalk{visit: func(v *ast.Value) bool {
 		def := op.VariableDefinitions.ForName(v.Raw)
@@ -34,8 +32,8 @@ func nullable(op *ast.OperationDefinition) (names []string) {
 	return names
 }
 
-// refuseNulls returns an error for a null among the variables that stands where
-// null is not allowed. What @skip and @include leave out does not count.
+// refuseNulls returns an error if a variable in a non-null position is null. It
+// ignores selections that @skip and @include exclude.
 func (c *cost) refuseNulls(op *ast.OperationDefinition, variables map[string]any) (refused *gqlerror.Error) {
 	if !slices.ContainsFunc(c.nullable, func(name string) bool { return isNull(variables, name) }) {
 		return nil
@@ -43,7 +41,7 @@ func (c *cost) refuseNulls(op *ast.OperationDefinition, variables map[string]any
 	walk := valueWalk{
 		visit: func(v *ast.Value) bool {
 			if mustNotBeNull(v) && isNull(variables, v.Raw) {
-				refused = errcode.Errorf(errcode.ValidationFailed, "Variable \"$%s\" is null, but stands where a value of type %q is needed.", errcode.Truncate(v.Raw), v.ExpectedType)
+				refused = errcode.Errorf(errcode.ValidationFailed, "Variable \"$%s\" must not be null where a value of type %q is required.", errcode.Truncate(v.Raw), v.ExpectedType)
 				refused.Locations = []gqlerror.Location{{Line: v.Position.Line, Column: v.Position.Column}}
 			}
 			return refused == nil
@@ -61,15 +59,15 @@ func isNull(variables map[string]any, name string) bool {
 	return given && value == nil
 }
 
-// A valueWalk visits the variables in the arguments of fields and directives of a
-// valid operation, each fragment once. It ends when visit returns false.
+// valueWalk visits the variables in the arguments of fields and directives of a valid
+// operation. It visits each fragment once, and ends when visit returns false.
 type valueWalk struct {
-	visit    func(variable *ast.Value) (goOn bool)
-	included func(ast.DirectiveList) bool // of a selection; nil includes all
+	visit    func(variable *ast.Value) (proceed bool)
+	included func(ast.DirectiveList) bool // of a selection; nil includes every selection
 	seen     map[*ast.FragmentDefinition]bool
 }
 
-func (w *valueWalk) selections(set ast.SelectionSet) (goOn bool) {
+func (w *valueWalk) selections(set ast.SelectionSet) (proceed bool) {
 	for _, selection := range set {
 		directives := directivesOf(selection)
 		if !w.directives(directives) {
@@ -85,7 +83,7 @@ func (w *valueWalk) selections(set ast.SelectionSet) (goOn bool) {
 	return true
 }
 
-func (w *valueWalk) selection(selection ast.Selection) (goOn bool) {
+func (w *valueWalk) selection(selection ast.Selection) (proceed bool) {
 	switch s := selection.(type) {
 	case *ast.Field:
 		return w.arguments(s.Arguments) && w.selections(s.SelectionSet)
@@ -104,7 +102,7 @@ func (w *valueWalk) selection(selection ast.Selection) (goOn bool) {
 	panic(fmt.Sprintf("unknown selection %T", selection))
 }
 
-func (w *valueWalk) directives(list ast.DirectiveList) (goOn bool) {
+func (w *valueWalk) directives(list ast.DirectiveList) (proceed bool) {
 	for _, d := range list {
 		if !w.arguments(d.Arguments) {
 			return false
@@ -113,7 +111,7 @@ func (w *valueWalk) directives(list ast.DirectiveList) (goOn bool) {
 	return true
 }
 
-func (w *valueWalk) arguments(list ast.ArgumentList) (goOn bool) {
+func (w *valueWalk) arguments(list ast.ArgumentList) (proceed bool) {
 	for _, a := range list {
 		if !w.value(a.Value) {
 			return false
@@ -122,7 +120,7 @@ func (w *valueWalk) arguments(list ast.ArgumentList) (goOn bool) {
 	return true
 }
 
-func (w *valueWalk) value(v *ast.Value) (goOn bool) {
+func (w *valueWalk) value(v *ast.Value) (proceed bool) {
 	if v.Kind == ast.Variable {
 		return w.visit(v)
 	}

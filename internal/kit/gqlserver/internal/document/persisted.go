@@ -12,10 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// Automatic persisted queries, as Apollo's clients and urql send them: a client
-// names its query by a hash, and sends the text when nobody knows that.
+// Automatic persisted queries work as in Apollo's clients and urql: the client sends
+// the hash of its query, and the text only if the server does not know the hash.
 
-// isSHA256 says whether a text is one in hexadecimal digits.
+// isSHA256 reports whether a text is a SHA-256 in hexadecimal digits.
 func isSHA256(text string) bool {
 	if len(text) != hex.EncodedLen(sha256.Size) {
 		return false
@@ -28,15 +28,15 @@ func isSHA256(text string) bool {
 	return true
 }
 
-// named puts in the text of a query that the client only names, and checks the
-// name of one that it sends with its text.
-func (d *Store) named(params *graphql.RawParams) *gqlerror.Error {
+// resolvePersisted sets the text of a query that the client sends as a hash only. If
+// the client sends both, it checks the hash.
+func (d *Store) resolvePersisted(params *graphql.RawParams) *gqlerror.Error {
 	hash, err := persistedHash(params.Extensions)
 	if err != nil || hash == "" {
 		return err
 	}
 	if params.Query == "" {
-		text, known := d.textOf(hash)
+		text, known := d.persistedText(hash)
 		d.onPersisted(known)
 		if !known {
 			return errcode.Errorf(errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
@@ -45,20 +45,20 @@ func (d *Store) named(params *graphql.RawParams) *gqlerror.Error {
 		return nil
 	}
 	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
-		return errcode.Errorf(errcode.BadRequest, "The hash of the persisted query is not that of the query.")
+		return errcode.Errorf(errcode.BadRequest, "The sha256Hash of the persisted query does not match the query.")
 	}
 	return nil
 }
 
-// textOf is the text that goes by a hash.
-func (d *Store) textOf(hash string) (text string, known bool) {
+// persistedText returns the text with a hash.
+func (d *Store) persistedText(hash string) (text string, known bool) {
 	if text, known = d.trusted.texts[hash]; known {
 		return text, true
 	}
 	return d.persisted.GetIfPresent(hash)
 }
 
-// persistedHash is the hash that a request names its query by, "" for none.
+// persistedHash returns the hash of a request's persisted query, or "".
 func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	if extensions["persistedQuery"] == nil {
 		return "", nil
@@ -66,23 +66,23 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	fields, _ := extensions["persistedQuery"].(map[string]any)
 	hash, _ := fields["sha256Hash"].(string)
 	if !isSHA256(hash) {
-		return "", errcode.Errorf(errcode.BadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
+		return "", errcode.Errorf(errcode.BadRequest, "extensions.persistedQuery must be {version: 1, sha256Hash: 64 hex digits}.")
 	}
 	return strings.ToLower(hash), nil
 }
 
-// persist keeps a query under its hash, last of all: what is refused drives out
-// nothing.
+// persist stores a query under its hash. It runs after all checks, so that rejected
+// queries evict nothing.
 func (d *Store) persist(oc *graphql.OperationContext) *gqlerror.Error {
 	hash, err := persistedHash(oc.Extensions)
 	if err != nil || hash == "" {
 		return err
 	}
-	if _, known := d.textOf(hash); !known {
+	if _, known := d.persistedText(hash); !known {
 		d.Persist(strings.Clone(hash), oc.RawQuery)
 	}
 	return nil
 }
 
-// Persist stores a text under its SHA-256, in lower-case hex, until others displace it.
+// Persist stores a text under its SHA-256 in lower-case hex. The cache may evict it.
 func (d *Store) Persist(hash, text string) { d.persisted.Set(hash, text) }

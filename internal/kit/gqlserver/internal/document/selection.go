@@ -11,36 +11,38 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A Selection stands for what a subscription wants of an update: subscriptions with
-// the same one are sent the same bytes, unless these depend on who asks.
+// Selection identifies the fields that a subscription selects of an update.
+// Subscriptions with equal selections get the same bytes, unless these depend on the
+// viewer.
 type Selection [sha256.Size]byte
 
-// SelectionOf is the selection of a subscription: its root field, by its name and the
-// name in the answer, and everything below, as it is executed: fragments are put in,
-// @skip and @include are decided, arguments have their values. How the document is
-// written, the names of operations, fragments and variables, and the arguments of the
-// root field, which choose among updates, are no part of it. ok is false if it has none:
-// then it is like no other.
+// SelectionOf returns the selection of a subscription. It covers the name and the
+// response name of the root field, and everything below: with fragments expanded,
+// @skip and @include applied, and values for arguments.
+//
+// It does not depend on the format of the document, or on the names of operations,
+// fragments and variables. It ignores the arguments of the root field, which choose
+// among updates. ok is false if the subscription must not share its selection.
 func SelectionOf(oc *graphql.OperationContext) (key Selection, ok bool) {
 	defer func() {
-		if recover() != nil { // a value that cannot be read: execution will say so
+		if recover() != nil { // invalid value, which the execution reports
 			ok = false
 		}
 	}()
 	p := printer{oc: oc}
 	p.rootFields(oc.Operation.SelectionSet)
-	return sha256.Sum256(p.out), p.root != nil && !p.several
+	return sha256.Sum256(p.out), p.root != nil && !p.multipleRoots
 }
 
-// A printer writes a selection in one way.
+// printer writes a selection in a canonical form.
 type printer struct {
-	oc      *graphql.OperationContext
-	out     []byte
-	root    *ast.Field
-	several bool // different root fields
+	oc            *graphql.OperationContext
+	out           []byte
+	root          *ast.Field
+	multipleRoots bool // has different root fields
 }
 
-// rootFields goes through fragments, all of which are on the one type that there is.
+// rootFields writes the root field. All fragments here are on the subscription type.
 func (p *printer) rootFields(set ast.SelectionSet) {
 	for _, s := range set {
 		if !included(directivesOf(s), p.oc.Variables) {
@@ -49,10 +51,10 @@ func (p *printer) rootFields(set ast.SelectionSet) {
 		switch s := s.(type) {
 		case *ast.Field:
 			if p.root != nil && (p.root.Alias != s.Alias || p.root.Name != s.Name) {
-				p.several = true
+				p.multipleRoots = true
 			}
 			p.root = s
-			p.words(s.Alias, ":", s.Name)
+			p.write(s.Alias, ":", s.Name)
 			p.directives(s.Directives)
 			p.selections(s.SelectionSet)
 		case *ast.InlineFragment:
@@ -64,31 +66,31 @@ func (p *printer) rootFields(set ast.SelectionSet) {
 }
 
 func (p *printer) selections(set ast.SelectionSet) {
-	p.words("{")
+	p.write("{")
 	for _, s := range set {
 		if !included(directivesOf(s), p.oc.Variables) {
 			continue
 		}
 		switch s := s.(type) {
 		case *ast.Field:
-			p.words(s.Alias, ":", s.Name)
+			p.write(s.Alias, ":", s.Name)
 			p.arguments(s.ArgumentMap(p.oc.Variables))
 			p.directives(s.Directives)
 			p.selections(s.SelectionSet)
 		case *ast.InlineFragment:
-			p.words("...", s.TypeCondition)
+			p.write("...", s.TypeCondition)
 			p.directives(s.Directives)
 			p.selections(s.SelectionSet)
 		case *ast.FragmentSpread:
-			p.words("...", s.Definition.TypeCondition)
+			p.write("...", s.Definition.TypeCondition)
 			p.directives(s.Directives)
 			p.selections(s.Definition.SelectionSet)
 		}
 	}
-	p.words("}")
+	p.write("}")
 }
 
-// included decides @skip and @include of a selection.
+// included reports whether @skip and @include include a selection.
 func included(directives ast.DirectiveList, variables map[string]any) bool {
 	isTrue := func(d *ast.Directive) bool {
 		is, _ := d.ArgumentMap(variables)["if"].(bool)
@@ -98,11 +100,11 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return (skip == nil || !isTrue(skip)) && (include == nil || isTrue(include))
 }
 
-// directives are those that are not decided by now.
+// directives writes all directives except @skip and @include.
 func (p *printer) directives(list ast.DirectiveList) {
 	for _, d := range list {
 		if d.Name != "skip" && d.Name != "include" {
-			p.words("@", d.Name)
+			p.write("@", d.Name)
 			p.arguments(d.ArgumentMap(p.oc.Variables))
 		}
 	}
@@ -114,50 +116,50 @@ func (p *printer) arguments(values map[string]any) {
 	}
 }
 
-// words are names or signs. None has a blank in it.
-func (p *printer) words(list ...string) {
+// write appends names or signs, none of which contains a space.
+func (p *printer) write(list ...string) {
 	for _, w := range list {
 		p.out = append(append(p.out, w...), ' ')
 	}
 }
 
-// value writes a value as a resolver gets it: a whole number is the same however it came,
-// but never a fraction.
+// value writes a value as a resolver gets it. Equal integers are written alike,
+// whatever their Go type, and differ from every float.
 func (p *printer) value(v any) {
 	switch v := v.(type) {
 	case nil:
-		p.words("null")
+		p.write("null")
 	case bool:
-		p.words(strconv.FormatBool(v))
+		p.write(strconv.FormatBool(v))
 	case string:
-		p.words(strconv.Quote(v))
+		p.write(strconv.Quote(v))
 	case json.Number:
-		p.words(v.String())
+		p.write(v.String())
 	case int:
-		p.words(strconv.Itoa(v))
+		p.write(strconv.Itoa(v))
 	case int64:
-		p.words(strconv.FormatInt(v, 10))
+		p.write(strconv.FormatInt(v, 10))
 	case float64:
-		p.words(strconv.FormatFloat(v, 'e', -1, 64)) // which no whole number looks like
+		p.write(strconv.FormatFloat(v, 'e', -1, 64)) // differs from every integer
 	case []any:
-		p.words("[")
+		p.write("[")
 		for _, e := range v {
 			p.value(e)
 		}
-		p.words("]")
+		p.write("]")
 	case map[string]any:
-		p.words("(")
+		p.write("(")
 		names := make([]string, 0, len(v))
 		for name := range v {
 			names = append(names, name)
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			p.words(strconv.Quote(name))
+			p.write(strconv.Quote(name))
 			p.value(v[name])
 		}
-		p.words(")")
+		p.write(")")
 	default:
-		panic(fmt.Sprintf("a value of type %T", v))
+		panic(fmt.Sprintf("unknown value type %T", v))
 	}
 }

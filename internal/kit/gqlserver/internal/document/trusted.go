@@ -12,21 +12,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// trusted are the documents that are known from the start on (trusted documents, as
-// they are called). They were read once, and stay read: a flood of others costs
-// their users neither a second trip nor a second reading.
+// trusted holds the trusted documents of a [Config]. They are parsed once and never
+// evicted, so a flood of other documents does not slow down their users.
 type trusted struct {
 	texts map[string]string    // by hash
 	valid map[string]*Document // by text
 }
 
-// trust reads the documents of a Config. An error names each that is not good.
-func (d *Store) trust(texts map[string]string, limits Limits) (trusted, error) {
+// loadTrusted parses and checks the documents of a [Config]. Its error names each
+// invalid one.
+func (d *Store) loadTrusted(texts map[string]string, limits Limits) (trusted, error) {
 	t := trusted{texts: make(map[string]string, len(texts)), valid: make(map[string]*Document, len(texts))}
 	var all []error
 	for hash, text := range texts {
 		doc := &Document{text: text}
-		if err := d.vet(hash, doc, limits); err != nil {
+		if err := d.checkTrusted(hash, doc, limits); err != nil {
 			all = append(all, fmt.Errorf("document %.12s: %w", hash, err))
 			continue
 		}
@@ -35,13 +35,13 @@ func (d *Store) trust(texts map[string]string, limits Limits) (trusted, error) {
 	return t, errors.Join(all...)
 }
 
-// vet reads one of them.
-func (d *Store) vet(hash string, doc *Document, limits Limits) error {
+// checkTrusted parses and checks one document.
+func (d *Store) checkTrusted(hash string, doc *Document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
-		return errors.New("its name is not the SHA-256 of its text, in lower-case hex")
+		return errors.New("name must be the SHA-256 of the text in lower-case hex")
 	}
 	if errcode.Exceeds(len(doc.text), limits.Document) {
-		return fmt.Errorf("it is longer than %d bytes", limits.Document)
+		return fmt.Errorf("text must be at most %d bytes", limits.Document)
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, limits.Tokens)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// booklet are documents by their hashes, as an app brings them.
-func booklet(texts ...string) map[string]string {
+// documentsByHash returns documents by their hashes.
+func documentsByHash(texts ...string) map[string]string {
 	all := map[string]string{}
 	for _, text := range texts {
 		all[hashOf(text)] = text
@@ -17,9 +17,9 @@ func booklet(texts ...string) map[string]string {
 	return all
 }
 
-func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
+func TestTrustedDocumentsAreNeverEvicted(t *testing.T) {
 	const text = "{ hello }"
-	l := newLibrary(t, Config{TrustedDocuments: booklet(text), Limits: Limits{PersistedCache: 64 << 10, DocumentCache: 64 << 10}})
+	l := newFixture(t, Config{TrustedDocuments: documentsByHash(text), Limits: Limits{PersistedCache: 64 << 10, DocumentCache: 64 << 10}})
 	for i := range 200 {
 		other := fmt.Sprintf("{ a%d: sum }", i)
 		if errs := l.read(t.Context(), graphql.RawParams{Query: other, Extensions: persistedQuery(other)}); len(errs) > 0 {
@@ -37,15 +37,15 @@ func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
 	}
 }
 
-func TestADocumentThatIsTrustedTakesNobodysPlace(t *testing.T) {
+func TestTrustedDocumentsUseNoCacheSpace(t *testing.T) {
 	const text = "{ hello }"
-	l := newLibrary(t, Config{TrustedDocuments: booklet(text)})
+	l := newFixture(t, Config{TrustedDocuments: documentsByHash(text)})
 	for _, query := range []string{"", text} {
 		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 	}
 	if valid, persisted := l.docs.valid.EstimatedSize(), l.docs.persisted.EstimatedSize(); valid+persisted > 0 {
-		t.Errorf("the caches hold it too: %d as a document, %d by its hash", valid, persisted)
+		t.Errorf("got %d cached documents and %d persisted texts, want 0", valid, persisted)
 	}
 }

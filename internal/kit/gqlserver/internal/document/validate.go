@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// ruleSet is the validation rules of the specification, in a fixed order. Those
-// that suggest names betray the schema to whoever may not ask for it.
+// ruleSet returns the validation rules of the specification, in a fixed order. Rules
+// that suggest names reveal the schema, so suggest must be false if it is hidden.
 func ruleSet(suggest bool) []core.Rule {
 	all := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule, rules.KnownDirectivesRule, rules.KnownFragmentNamesRule, rules.KnownRootTypeRule,
@@ -34,10 +34,9 @@ func ruleSet(suggest bool) []core.Rule {
 	)
 }
 
-// subscriptionRootRule refuses @skip and @include at the top of a subscription:
-// there is one field, and a subscription without it has nothing to follow. The
-// GraphQL specification has this rule since graphql/graphql-spec#860; gqlparser
-// does not.
+// subscriptionRootRule rejects @skip and @include at the root of a subscription, which
+// must have its one field. The GraphQL specification has this rule since
+// graphql/graphql-spec#860; gqlparser does not.
 func subscriptionRootRule() core.Rule {
 	return core.Rule{Name: "SubscriptionRootDirectives", RuleFunc: func(observers *core.Events, addError core.AddErrFunc) {
 		observers.OnOperation(func(_ *core.Walker, op *ast.OperationDefinition) {
@@ -50,7 +49,7 @@ func subscriptionRootRule() core.Rule {
 				for _, selection := range selections {
 					for _, d := range directivesOf(selection) {
 						if d.Name == "skip" || d.Name == "include" {
-							addError(core.Message("@%s is not allowed at the top of a subscription.", d.Name), core.At(d.Position))
+							addError(core.Message("@%s is not allowed on the root field of a subscription.", d.Name), core.At(d.Position))
 						}
 					}
 					switch s := selection.(type) {
@@ -82,11 +81,11 @@ func directivesOf(selection ast.Selection) ast.DirectiveList {
 	return nil
 }
 
-// errLimitReached ends a walk whose document has as many errors as are told.
+// errLimitReached ends a walk when the limit of errors is reached.
 type errLimitReached struct{}
 
-// validate walks the document once, with all rules at every node, and returns
-// what is wrong, at most so many errors; a negative limit is none.
+// validate walks the document once, with all rules at every node. It returns at most
+// limit errors; a negative limit means no limit.
 func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, limit int) (errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil && p != (errLimitReached{}) {
