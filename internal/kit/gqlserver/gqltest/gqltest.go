@@ -1,6 +1,5 @@
-// Package gqltest is a small GraphQL schema for tests of package gqlserver: fields
-// that fail, panic, wait and flood, a mutation of each kind, uploads, and
-// subscriptions.
+// Package gqltest provides a small GraphQL schema for tests of package gqlserver. It
+// has fields that fail, panic, wait and flood, mutations, uploads and subscriptions.
 package gqltest
 
 import (
@@ -12,58 +11,58 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest/generated"
 )
 
-// Secret stands in all texts from the inside that no client may ever see.
+// Secret is part of all internal error texts, which clients must never see.
 const Secret = "secret"
 
-// The number of elements of Item.related, which takes no argument.
-const related = 20
+// relatedItems is the number of elements of Item.related, which has no argument.
+const relatedItems = 20
 
-// A Schema is the schema with the state of its resolvers. It is safe for
-// concurrent use.
+// Schema is the schema with the state of its resolvers. It is safe for concurrent
+// use.
 type Schema struct {
 	executable graphql.ExecutableSchema
 
 	mu          sync.Mutex
 	running     map[string]int
-	released    chan struct{} // closed for those that wait now
+	released    chan struct{} // closed to release the fields that wait now
 	subscribers map[chan generated.Tick]struct{}
 	ticks       int
 
-	topics map[string]*topic
-	told   int              // the last number
-	broken map[string][]any // what fields of news, and "load", do next instead: errors and what they panic with
+	topics     map[string]*topic
+	lastNumber int              // number of the last update
+	faults     map[string][]any // next errors and panics of fields of News and of "load"
 }
 
-// New returns a schema that nobody else uses.
+// New returns a new schema.
 func New() *Schema {
 	s := &Schema{
 		running:     map[string]int{},
 		released:    make(chan struct{}),
 		subscribers: map[chan generated.Tick]struct{}{},
 		topics:      map[string]*topic{},
-		broken:      map[string][]any{},
+		faults:      map[string][]any{},
 	}
 	cfg := generated.Config{Resolvers: root{s}}
 	times := func(child, first int) int { return 1 + first*child }
 	cfg.Complexity.Query.Items = times
 	cfg.Complexity.Item.Items = times
-	cfg.Complexity.Item.Related = func(child int) int { return times(child, related) }
+	cfg.Complexity.Item.Related = func(child int) int { return times(child, relatedItems) }
 	s.executable = generated.NewExecutableSchema(cfg)
 	return s
 }
 
-// Executable returns the schema for a server. Every call returns the same one.
+// Executable returns the executable schema. Every call returns the same one.
 func (s *Schema) Executable() graphql.ExecutableSchema { return s.executable }
 
-// Running says how many resolvers of a root field run now: of "slow", "wait",
-// or a subscription from the call of its resolver until its last event.
+// Running returns the number of running resolvers of a root field: "slow", "wait" or a
+// subscription. A subscription runs from the call of its resolver to its last event.
 func (s *Schema) Running(field string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[field]
 }
 
-// Subscriptions says how many subscriptions run now, of all fields.
+// Subscriptions returns the number of running subscriptions of all fields.
 func (s *Schema) Subscriptions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +73,7 @@ func (s *Schema) Subscriptions() int {
 	return n
 }
 
-// Release lets all fields "wait" that run now go on, and says how many.
+// Release ends the wait of all running "wait" fields and returns their number.
 func (s *Schema) Release() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +82,8 @@ func (s *Schema) Release() int {
 	return s.running["wait"]
 }
 
-// Push sends a tick to all who subscribe to ticks, and says to how many. It
-// never waits: who has 64 unread ticks does not get it.
+// Push sends a tick to all subscriptions of ticks and returns the number that got it.
+// It never blocks: a subscription with 64 unread ticks misses it.
 func (s *Schema) Push(text string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (s *Schema) run(field string) (end func()) {
 	return s.count(field)
 }
 
-// count is run for those who hold the mutex.
+// count is like run. The caller must hold s.mu.
 func (s *Schema) count(field string) (end func()) {
 	s.running[field]++
 	return func() {
@@ -117,16 +116,16 @@ func (s *Schema) count(field string) (end func()) {
 	}
 }
 
-// waiting counts a field "wait" and returns what releases it, in one step: who
-// is counted is released.
+// waiting counts a "wait" field and returns the channel that releases it. Both happen
+// in one step, so that Release reaches every counted field.
 func (s *Schema) waiting() (released <-chan struct{}, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.released, s.count("wait")
 }
 
-// subscribe counts a subscription to ticks and returns what it gets, in one
-// step: who is counted gets what is pushed.
+// subscribe counts a subscription of ticks and returns its channel. Both happen in one
+// step, so that Push reaches every counted subscription.
 func (s *Schema) subscribe() (ticks chan generated.Tick, end func()) {
 	ticks = make(chan generated.Tick, 64)
 	s.mu.Lock()
@@ -143,8 +142,7 @@ func (s *Schema) subscribe() (ticks chan generated.Tick, end func()) {
 
 type viewerKey struct{}
 
-// WithViewer returns the context of an operation that somebody asks for: the
-// Enter of an admission.
+// WithViewer returns a context whose field viewer is name.
 func WithViewer(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, viewerKey{}, name)
 }

@@ -32,21 +32,21 @@ func do(t *testing.T, ctx context.Context, s *gqltest.Schema, query string) (gra
 	return exec.DispatchOperation(ctx, op)
 }
 
-func TestEachFieldAnswers(t *testing.T) {
+func TestFieldsReturnTheirValues(t *testing.T) {
 	tests := []struct {
 		name, query, want string
 		errors            int
 	}{
-		{"a greeting", `{ hello(name: "Li") }`, `{"hello":"hello Li"}`, 0},
+		{"greeting", `{ hello(name: "Li") }`, `{"hello":"hello Li"}`, 0},
 		{
-			"items in items", `{ items(first: 1) { id items(first: 2) { id } } item(id: "7") { name parent { id } } }`,
+			"nested items", `{ items(first: 1) { id items(first: 2) { id } } item(id: "7") { name parent { id } } }`,
 			`{"items":[{"id":"1","items":[{"id":"1"},{"id":"2"}]}],"item":{"name":"item 7","parent":{"id":"7.0"}}}`, 0,
 		},
-		{"a failure", `{ fail hello }`, `{"fail":null,"hello":"hello world"}`, 1},
-		{"many failures", `{ failMany(n: 3) }`, `{"failMany":[null,null,null]}`, 3},
-		{"a crash", `{ crash }`, `{"crash":null}`, 1},
+		{"failure", `{ fail hello }`, `{"fail":null,"hello":"hello world"}`, 1},
+		{"several failures", `{ failMany(n: 3) }`, `{"failMany":[null,null,null]}`, 3},
+		{"panic", `{ crash }`, `{"crash":null}`, 1},
 		{"bytes", `{ big(bytes: 3) sum(of: [1, 2]) }`, `{"big":"xxx","sum":3}`, 0},
-		{"an echo", `{ echo(value: {a: [1, null]}) }`, `{"echo":{"a":[1,null]}}`, 0},
+		{"echo", `{ echo(value: {a: [1, null]}) }`, `{"echo":{"a":[1,null]}}`, 0},
 		{
 			"mutations", `mutation { setName(name: "x") right: guess(word: "sesame") wrong: guess(word: "x") }`,
 			`{"setName":"x","right":true,"wrong":false}`, 0,
@@ -87,13 +87,13 @@ func TestSubscriptionsSendTheirEvents(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if n := s.Subscriptions(); n != 0 {
-				t.Errorf("%d still run", n)
+				t.Errorf("got %d running subscriptions, want 0", n)
 			}
 		})
 	}
 }
 
-func TestPanicsWhileAnAnswerIsWrittenAreTheServers(t *testing.T) {
+func TestEncodingPanicsReachTheServer(t *testing.T) {
 	for query, good := range map[string]int{`{ explode }`: 0, `subscription { crashing }`: 1} {
 		t.Run(query, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -104,7 +104,7 @@ func TestPanicsWhileAnAnswerIsWrittenAreTheServers(t *testing.T) {
 			}
 			defer func() {
 				if recover() == nil {
-					t.Error("nothing panicked")
+					t.Error("got no panic")
 				}
 			}()
 			next(ctx)
@@ -112,7 +112,7 @@ func TestPanicsWhileAnAnswerIsWrittenAreTheServers(t *testing.T) {
 	}
 }
 
-func TestTicksReachWhoSubscribes(t *testing.T) {
+func TestTicksReachSubscriptions(t *testing.T) {
 	s := gqltest.New()
 	ctx, cancel := context.WithCancel(t.Context())
 	next, ctx := do(t, ctx, s, `subscription { ticks { number text } }`)
@@ -125,7 +125,7 @@ func TestTicksReachWhoSubscribes(t *testing.T) {
 	}()
 	testkit.Eventually(t, 10*time.Second, func() bool { return s.Running("ticks") == 1 })
 	if n := s.Push("a"); n != 1 {
-		t.Errorf("pushed to %d, want 1", n)
+		t.Errorf("got %d subscriptions, want 1", n)
 	}
 	if d := cmp.Diff(`{"ticks":{"number":1,"text":"a"}}`, <-events); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -136,14 +136,14 @@ func TestTicksReachWhoSubscribes(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, func() bool { return s.Running("ticks")+s.Push("b") == 0 })
 }
 
-func TestWhoWaitsIsReleased(t *testing.T) {
+func TestReleaseEndsWait(t *testing.T) {
 	s := gqltest.New()
 	next, ctx := do(t, t.Context(), s, `{ wait }`)
 	done := make(chan string)
 	go func() { done <- string(next(ctx).Data) }()
 	testkit.Eventually(t, 10*time.Second, func() bool { return s.Running("wait") == 1 })
 	if n := s.Release(); n != 1 {
-		t.Errorf("released %d, want 1", n)
+		t.Errorf("got %d released fields, want 1", n)
 	}
 	if d := cmp.Diff(`{"wait":"released"}`, <-done); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -159,11 +159,11 @@ func TestSlowRunsUntilItsContextEnds(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, func() bool { return s.Running("slow") == 1 })
 	cancel()
 	if res := <-done; len(res.Errors) != 1 || s.Running("slow") != 0 {
-		t.Errorf("got %s, %v", res.Data, res.Errors)
+		t.Errorf("got data %s, errors %v; want one error and no running field", res.Data, res.Errors)
 	}
 }
 
-func TestTheViewerIsWhoEntered(t *testing.T) {
+func TestViewerComesFromContext(t *testing.T) {
 	next, ctx := do(t, gqltest.WithViewer(t.Context(), "ann"), gqltest.New(), `{ viewer }`)
 	if d := cmp.Diff(`{"viewer":"ann"}`, string(next(ctx).Data)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest/scalar"
 )
 
-// root has the resolvers; its parts are views of it.
+// root is the resolver root. The resolvers of the types convert from it.
 type root struct{ *Schema }
 
 func (r root) Query() generated.QueryResolver               { return query(r) }
@@ -94,7 +94,7 @@ func (query) Viewer(ctx context.Context) (*string, error) {
 	if name, ok := ctx.Value(viewerKey{}).(string); ok {
 		return &name, nil
 	}
-	return nil, nil //nolint:nilnil // nobody known is null
+	return nil, nil //nolint:nilnil // null for an anonymous client
 }
 
 func (query) Public(context.Context) ([]string, error) { return []string{"one", "two"}, nil }
@@ -114,7 +114,7 @@ func (item) Items(_ context.Context, _ *generated.Item, first int) ([]generated.
 }
 
 func (item) Related(context.Context, *generated.Item) ([]generated.Item, error) {
-	return newItems(related), nil
+	return newItems(relatedItems), nil
 }
 
 func newItem(id string) *generated.Item { return &generated.Item{ID: id, Name: "item " + id} }
@@ -188,7 +188,7 @@ func (s subscription) Crashing(ctx context.Context) (<-chan *scalar.Beat, error)
 	return beats(ctx, s.run("crashing"), scalar.Beat{Number: 2, Panics: true}), nil
 }
 
-// beats are three, the second of which is the given one.
+// beats sends three beats. The second one is given.
 func beats(ctx context.Context, end func(), second scalar.Beat) <-chan *scalar.Beat {
 	return stream(ctx, end, func(send func(*scalar.Beat) bool) {
 		_ = send(&scalar.Beat{Number: 1}) && send(&second) && send(&scalar.Beat{Number: 3})
@@ -200,20 +200,20 @@ func (subscription) Refused(context.Context) (<-chan int, error) {
 }
 
 func (s subscription) Flood(ctx context.Context) (<-chan string, error) {
-	drop := strings.Repeat("x", 10_000)
+	event := strings.Repeat("x", 10_000)
 	return stream(ctx, s.run("flood"), func(send func(string) bool) {
-		for send(drop) {
+		for send(event) {
 		}
 	}), nil
 }
 
-// stream runs a producer until it returns, which it does soon after send
-// returned false: then ctx has ended. It calls end then.
+// stream runs produce in a goroutine and calls end when it returns. send returns false
+// when ctx has ended; produce must return then.
 func stream[T any](ctx context.Context, end func(), produce func(send func(T) bool)) <-chan T {
 	events := make(chan T)
 	go func() {
 		defer close(events)
-		defer end() // before: who sees the end of the stream finds nothing running
+		defer end() // before events closes, so that nothing runs at the end of the stream
 		produce(func(event T) bool {
 			select {
 			case events <- event:

@@ -12,28 +12,29 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest/scalar"
 )
 
-// Tell tells all who subscribe to a topic, and who come later and ask for it. It returns
-// its number, and how many were told now.
+// Tell sends an update of a topic to its current subscriptions, and to later ones that
+// request it. It returns the number of the update and the number of current
+// subscriptions.
 func (s *Schema) Tell(about, text string) (number, reached int) {
 	s.mu.Lock()
 	t := s.topic(about)
 	s.mu.Unlock()
-	t.mu.Lock() // before the schema's, as where a subscription ends
+	t.mu.Lock() // before s.mu, as in Close
 	defer t.mu.Unlock()
 	s.mu.Lock()
-	s.told++
-	n := s.told
+	s.lastNumber++
+	n := s.lastNumber
 	s.mu.Unlock()
 	u := &broadcast.Update{Seq: int64(n), Cursor: strconv.Itoa(n), At: time.Now(), Load: func(context.Context) (any, error) {
-		if err := s.trouble("load"); err != nil {
+		if err := s.fault("load"); err != nil {
 			return nil, err
 		}
 		return &generated.News{Number: n, Cursor: strconv.Itoa(n), Text: text}, nil
 	}}
-	return n, t.tell(u)
+	return n, t.publish(u)
 }
 
-// End ends the subscriptions of a topic, in order with what it told.
+// End ends the subscriptions of a topic after the updates sent before.
 func (s *Schema) End(about string, err error) {
 	s.mu.Lock()
 	t := s.topic(about)
@@ -41,23 +42,23 @@ func (s *Schema) End(about string, err error) {
 	t.end(err)
 }
 
-// Break has a field of News, or "load", fail with errors, or panic with other values, one
-// each time it is asked for.
+// Break makes a field of News, or "load", fail. Each later call consumes one value: it
+// returns an error, and panics with any other value.
 func (s *Schema) Break(field string, with ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken[field] = append(s.broken[field], with...)
+	s.faults[field] = append(s.faults[field], with...)
 }
 
-// trouble fails or panics as Break says.
-func (s *Schema) trouble(field string) error {
+// fault returns or panics with the next value of Break.
+func (s *Schema) fault(field string) error {
 	s.mu.Lock()
-	list := s.broken[field]
+	list := s.faults[field]
 	if len(list) == 0 {
 		s.mu.Unlock()
 		return nil
 	}
-	s.broken[field] = list[1:]
+	s.faults[field] = list[1:]
 	s.mu.Unlock()
 	if err, ok := list[0].(error); ok {
 		return err
@@ -65,102 +66,102 @@ func (s *Schema) trouble(field string) error {
 	panic(list[0])
 }
 
-// topic is for those who hold the mutex.
+// topic returns a topic, which it creates if necessary. The caller must hold s.mu.
 func (s *Schema) topic(about string) *topic {
 	if s.topics[about] == nil {
-		s.topics[about] = &topic{by: map[*follower]struct{}{}}
+		s.topics[about] = &topic{subscriptions: map[*topicSubscription]struct{}{}}
 	}
 	return s.topics[about]
 }
 
-// A topic remembers all that was told about it.
+// topic retains all of its updates.
 type topic struct {
-	mu    sync.Mutex
-	news  []*broadcast.Update
-	by    map[*follower]struct{}
-	ended bool
-	why   error
+	mu            sync.Mutex
+	news          []*broadcast.Update
+	subscriptions map[*topicSubscription]struct{}
+	ended         bool
+	err           error
 }
 
-// tell is for those who hold the mutex.
-func (t *topic) tell(u *broadcast.Update) int {
+// publish sends an update to all subscriptions. The caller must hold t.mu.
+func (t *topic) publish(u *broadcast.Update) int {
 	t.news = append(t.news, u)
-	for f := range t.by {
-		f.to.Push(u)
+	for f := range t.subscriptions {
+		f.receiver.Push(u)
 	}
-	return len(t.by)
+	return len(t.subscriptions)
 }
 
 func (t *topic) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended, t.why = true, err
-	for f := range t.by {
-		f.to.End(err)
+	t.ended, t.err = true, err
+	for f := range t.subscriptions {
+		f.receiver.End(err)
 	}
 }
 
-// A subscriber is a source: a topic from somewhere on.
-type subscriber struct {
+// topicSource is the source of a topic's updates.
+type topicSource struct {
 	schema *Schema
 	topic  *topic
-	after  *int64 // nil for what comes from now on
+	after  *int64 // sends stored updates after this number; nil for new updates only
 }
 
 // Subscribe implements [broadcast.Source].
-func (s subscriber) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
-	f := &follower{topic: s.topic, to: r}
+func (s topicSource) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
+	f := &topicSubscription{topic: s.topic, receiver: r}
 	s.topic.mu.Lock()
 	defer s.topic.mu.Unlock()
-	f.leave = s.schema.run("told") // while the topic is locked: what is counted gets the next update
-	s.topic.by[f] = struct{}{}
+	f.done = s.schema.run("told") // while the topic is locked, so that counted subscriptions get the next update
+	s.topic.subscriptions[f] = struct{}{}
 	if s.after != nil {
 		f.replay(*s.after)
 	}
 	return f, nil
 }
 
-type follower struct {
-	topic *topic
-	to    broadcast.Receiver
-	leave func()
+type topicSubscription struct {
+	topic    *topic
+	receiver broadcast.Receiver
+	done     func()
 }
 
-// replay is for those who hold the topic's mutex.
-func (f *follower) replay(after int64) {
+// replay sends the updates after a number. The caller must hold f.topic.mu.
+func (f *topicSubscription) replay(after int64) {
 	for _, u := range f.topic.news {
 		if u.Seq > after {
-			f.to.Push(u)
+			f.receiver.Push(u)
 		}
 	}
 	if f.topic.ended {
-		f.to.End(f.topic.why)
+		f.receiver.End(f.topic.err)
 	}
 }
 
 // Resume implements [broadcast.Subscription].
-func (f *follower) Resume(after int64) {
+func (f *topicSubscription) Resume(after int64) {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
-	if _, follows := f.topic.by[f]; follows {
-		f.to.Reset()
+	if _, follows := f.topic.subscriptions[f]; follows {
+		f.receiver.Reset()
 		f.replay(after)
 	}
 }
 
 // Close implements [broadcast.Subscription].
-func (f *follower) Close() {
+func (f *topicSubscription) Close() {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
-	if _, follows := f.topic.by[f]; follows {
-		delete(f.topic.by, f)
-		f.leave()
+	if _, follows := f.topic.subscriptions[f]; follows {
+		delete(f.topic.subscriptions, f)
+		f.done()
 	}
 }
 
 func (s subscription) Told(ctx context.Context, about string, after *int) (<-chan *generated.News, error) {
 	s.mu.Lock()
-	from := subscriber{schema: s.Schema, topic: s.topic(about)}
+	from := topicSource{schema: s.Schema, topic: s.topic(about)}
 	s.mu.Unlock()
 	if after != nil {
 		from.after = new(int64(*after))
@@ -168,7 +169,7 @@ func (s subscription) Told(ctx context.Context, about string, after *int) (<-cha
 	if last := broadcast.LastEventID(ctx); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the last event: %w", err)
+			return nil, fmt.Errorf("parse the last event id: %w", err)
 		}
 		from.after = &n
 	}
@@ -187,13 +188,13 @@ func (news) Item(_ context.Context, of *generated.News) (*generated.Item, error)
 }
 
 func (n news) Fragile(_ context.Context, of *generated.News) (*string, error) {
-	if err := n.trouble("fragile"); err != nil {
+	if err := n.fault("fragile"); err != nil {
 		return nil, err
 	}
 	return &of.Text, nil
 }
 
 func (n news) Beat(_ context.Context, of *generated.News) (*scalar.Beat, error) {
-	err := n.trouble("beat")
+	err := n.fault("beat")
 	return &scalar.Beat{Number: of.Number, Panics: err != nil}, nil
 }

@@ -631,52 +631,52 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
-	{Name: "../schema.graphql", Input: `"Anything that JSON can say."
+	{Name: "../schema.graphql", Input: `"Any JSON value."
 scalar Any
 
 "A file of a multipart request."
 scalar Upload
 
-"An Int in an answer; some fail or panic while they are written."
+"An Int in a response. Its encoding may fail or panic."
 scalar Beat
 
 type Query {
   "A greeting."
   hello(name: String): String!
-  "One item; there is one for every id."
+  "One item. Every id has one."
   item(id: ID!): Item
   "The first items."
   items(first: Int! = 20): [Item!]!
-  "Fails with a text from the inside."
+  "Fails with an internal error text."
   fail: String
-  "A list in which each element fails."
+  "A list whose elements all fail."
   failMany(n: Int!): [String]!
   "Panics in the resolver."
   crash: String
-  "Panics while the answer is written, where gqlgen does not recover."
+  "Panics while the response is encoded, where gqlgen does not recover."
   explode: Beat
-  "Runs until its context ends, and fails with the context's error."
+  "Runs until its context ends, and fails with the error of the context."
   slow: String
-  "Runs until it is released, or its context ends."
+  "Runs until it is released or its context ends."
   wait: String
-  "As many bytes."
+  "A string of the given size."
   big(bytes: Int!): String!
-  "The sum; numbers that are not given are none."
+  "The sum of the numbers, 0 without any."
   sum(of: [Int!]): Int!
-  "What is given."
+  "The given value."
   echo(value: Any): Any
-  "Who asks; null for nobody known."
+  "Name of the viewer; null for an anonymous client."
   viewer: String
-  "The same for all."
+  "A value that is the same for all viewers."
   public: [String!]!
-  "How many resolvers of a root field run now: slow, wait, or a subscription."
+  "Number of running resolvers of a root field: slow, wait or a subscription."
   running(field: String!): Int!
 }
 
 type Item {
   id: ID!
   name: String!
-  "There is always one."
+  "The parent, never null."
   parent: Item
   "The first items."
   items(first: Int! = 20): [Item!]!
@@ -685,66 +685,66 @@ type Item {
 }
 
 type Mutation {
-  "Gives the name back."
+  "Returns the name."
   setName(name: String!): String!
-  "Whether the word is right: it is \"sesame\"."
+  "Reports whether the word is \"sesame\"."
   guess(word: String!): Boolean!
-  "Says what was received."
+  "Returns the received file."
   upload(file: Upload!): File!
-  "Says what was received, in order."
+  "Returns the received files in order."
   uploads(files: [Upload!]!): [File!]!
-  "Sends a tick; says to how many."
+  "Sends a tick and returns the number of subscriptions that got it."
   push(text: String!): Int!
-  "Lets all that wait now go on; says how many."
+  "Releases all waiting fields and returns their number."
   release: Int!
 }
 
 type File {
-  "As the client calls it."
+  "File name that the client sent."
   name: String!
-  "In bytes."
+  "Size in bytes."
   size: Int!
-  "What it says."
+  "Content."
   text: String!
 }
 
 type Subscription {
-  "1 to the given number, and the end."
+  "1 to the given number."
   count(to: Int!): Int!
-  "What is pushed, until the client goes."
+  "Pushed ticks, until the client disconnects."
   ticks: Tick!
-  "1, a field error, 3, and the end."
+  "1, a field error and 3."
   broken: Beat
-  "An error instead of a stream."
+  "Fails before the first event."
   refused: Int!
-  "1, a panic while the second is written, 3, and the end."
+  "1, a panic while the second event is encoded, and 3."
   crashing: Beat!
-  "Strings of 10 KB without end."
+  "An endless stream of 10 KB strings."
   flood: String!
-  "What is told about a topic, the same to all: from now on, after a number, or after the last event of a stream that was interrupted."
+  "Updates of a topic, shared by all viewers: new updates, those after a number, or those after the last event of an interrupted stream."
   told(topic: String!, after: Int): News!
 }
 
-"What was told about a topic."
+"An update of a topic."
 type News {
-  "From 1, of all topics."
+  "Number of the update, from 1, across all topics."
   number: Int!
-  "After which to go on: the number."
+  "Cursor for the next request: the number."
   cursor: String!
   text: String!
-  "Who asks; null for nobody known."
+  "Name of the viewer; null for an anonymous client."
   viewer: String
-  "The item that the text names."
+  "Item whose id is the text."
   item: Item
-  "The text, unless it is to fail or to panic."
+  "The text; may fail or panic."
   fragile: String
-  "The text; it may panic while it is written."
+  "The number; may panic while it is encoded."
   beat: Beat
 }
 
-"An event."
+"A pushed event."
 type Tick {
-  "From 1."
+  "Number of the tick, from 1."
   number: Int!
   text: String!
 }

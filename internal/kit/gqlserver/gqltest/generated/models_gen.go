@@ -7,18 +7,18 @@ import (
 )
 
 type File struct {
-	// As the client calls it.
+	// File name that the client sent.
 	Name string `json:"name"`
-	// In bytes.
+	// Size in bytes.
 	Size int `json:"size"`
-	// What it says.
+	// Content.
 	Text string `json:"text"`
 }
 
 type Item struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// There is always one.
+	// The parent, never null.
 	Parent *Item `json:"parent,omitempty"`
 	// The first items.
 	Items []Item `json:"items"`
@@ -29,20 +29,20 @@ type Item struct {
 type Mutation struct {
 }
 
-// What was told about a topic.
+// An update of a topic.
 type News struct {
-	// From 1, of all topics.
+	// Number of the update, from 1, across all topics.
 	Number int `json:"number"`
-	// After which to go on: the number.
+	// Cursor for the next request: the number.
 	Cursor string `json:"cursor"`
 	Text   string `json:"text"`
-	// Who asks; null for nobody known.
+	// Name of the viewer; null for an anonymous client.
 	Viewer *string `json:"viewer,omitempty"`
-	// The item that the text names.
+	// Item whose id is the text.
 	Item *Item `json:"item,omitempty"`
-	// The text, unless it is to fail or to panic.
+	// The text; may fail or panic.
 	Fragile *string `json:"fragile,omitempty"`
-	// The text; it may panic while it is written.
+	// The number; may panic while it is encoded.
 	Beat *scalar.Beat `json:"beat,omitempty"`
 }
 
@@ -52,9 +52,9 @@ type Query struct {
 type Subscription struct {
 }
 
-// An event.
+// A pushed event.
 type Tick struct {
-	// From 1.
+	// Number of the tick, from 1.
 	Number int    `json:"number"`
 	Text   string `json:"text"`
 }

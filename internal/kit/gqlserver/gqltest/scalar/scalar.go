@@ -1,4 +1,4 @@
-// Package scalar has the scalar of package gqltest's schema that misbehaves.
+// Package scalar defines the faulty scalar of package gqltest's schema.
 package scalar
 
 import (
@@ -8,14 +8,14 @@ import (
 	"io"
 )
 
-// A Beat is a number that may fail to be written.
+// Beat is a number whose encoding may fail or panic, with a secret text.
 type Beat struct {
 	Number int
-	Fails  bool // with an error, whose text nobody outside should see
+	Fails  bool
 	Panics bool
 }
 
-// MarshalGQLContext writes the number, or does what the beat is made for.
+// MarshalGQLContext implements gqlgen's ContextMarshaler.
 func (b Beat) MarshalGQLContext(_ context.Context, w io.Writer) error {
 	switch {
 	case b.Panics:
@@ -27,7 +27,7 @@ func (b Beat) MarshalGQLContext(_ context.Context, w io.Writer) error {
 	return err
 }
 
-// UnmarshalGQLContext is there for gqlgen, which wants both directions.
+// UnmarshalGQLContext implements gqlgen's ContextUnmarshaler. It always fails.
 func (b *Beat) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("a beat is never an input")
 }
