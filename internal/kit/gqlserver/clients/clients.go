@@ -1,5 +1,5 @@
-// Package clients runs the programs beside it, which ask a GraphQL server with
-// the JavaScript clients that people use, for Go tests.
+// Package clients runs the JavaScript programs in its directory for Go tests. They
+// test a GraphQL server with common JavaScript clients.
 package clients
 
 import (
@@ -18,24 +18,23 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The longest times that the installation of the packages and one program take.
+// Timeouts of the installation of the packages and of one program.
 const (
 	installTime = 5 * time.Minute
 	runTime     = 3 * time.Minute
 )
 
-// Node returns how to run the programs in dir, the directory of this package or
-// another one with packages of its own, and installs these if need be, one process at
-// a time.
+// Node returns a [Runner] for the programs in dir, which has its own npm packages. It
+// installs the packages if necessary, one process at a time.
 //
-// The directory of the program node is TANDIAN_TEST_NODE. Without it the test
-// is skipped, or fails when TANDIAN_REQUIRE_SERVERS=1.
+// TANDIAN_TEST_NODE is the directory of the node binary. Without it, Node skips the
+// test, or fails it if TANDIAN_REQUIRE_SERVERS=1.
 func Node(t *testing.T, dir string) *Runner {
 	t.Helper()
 	bin := os.Getenv("TANDIAN_TEST_NODE")
 	switch {
 	case bin == "" && os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1":
-		t.Fatal("needs Node, which TANDIAN_REQUIRE_SERVERS=1 promises: run `make test`")
+		t.Fatal("TANDIAN_REQUIRE_SERVERS=1 requires Node: run `make test`")
 	case bin == "":
 		t.Skip("needs Node: run `make test`")
 	}
@@ -46,15 +45,16 @@ func Node(t *testing.T, dir string) *Runner {
 	return r
 }
 
-// A Runner runs programs. It is safe for concurrent use.
+// Runner runs Node programs. It is safe for concurrent use.
 type Runner struct{ dir, bin string }
 
-// The last lines of a program that passed: something ran, and all of it passed.
+// passed matches the last lines of a program with at least one test, none of which
+// failed or was skipped.
 var passed = regexp.MustCompile(`(?m)^ℹ pass [1-9]\d*$[\s\S]*^ℹ fail 0$\s*^ℹ cancelled 0$\s*^ℹ skipped 0$`)
 
-// Run runs a program, with variables ("NAME=value") added to its environment,
-// and fails the test with the program's output unless all its tests passed and
-// none was left out.
+// Run runs a program with additional environment variables ("NAME=value"). It fails
+// the test with the output of the program unless all tests of the program ran and
+// passed.
 func (r *Runner) Run(t *testing.T, program string, env ...string) {
 	t.Helper()
 	out, err := r.run(t.Context(), program, env)
@@ -66,21 +66,21 @@ func (r *Runner) Run(t *testing.T, program string, env ...string) {
 	}
 }
 
-// Command returns a run of node, in the directory of the packages, with variables added
-// to its environment.
+// Command returns a command that runs node in the directory of the packages, with
+// additional environment variables.
 func (r *Runner) Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	return r.command(ctx, env, filepath.Join(r.bin, "node"), args...)
 }
 
 func (r *Runner) run(ctx context.Context, program string, env []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("it did not end within %v", runTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("program still runs after %v", runTime))
 	defer cancel()
 	out, err := r.Command(ctx, env, "--test-reporter=spec", program).CombinedOutput()
 	switch {
 	case err != nil:
 		return out, errors.Join(err, context.Cause(ctx))
 	case !passed.Match(out):
-		return out, errors.New("not all its tests ran")
+		return out, errors.New("program did not run all of its tests")
 	}
 	return out, nil
 }
@@ -89,19 +89,19 @@ func (r *Runner) command(ctx context.Context, env []string, name string, args ..
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.dir
 	cmd.WaitDelay = 5 * time.Second // a grandchild may hold the output open
-	// npm looks for node on the path. No colours, and no proxy between loopback and us.
+	// npm looks for node in PATH. Output has no colours, and loopback uses no proxy.
 	cmd.Env = append(os.Environ(), "PATH="+r.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_COLOR=1", "NO_PROXY=127.0.0.1")
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }
 
-// install runs npm unless it did for the lock file as it is. A change of the
-// lock file, or an interrupted installation, makes it run again.
+// install runs npm unless the packages of the current lock file are installed. It runs
+// again after a change of the lock file or an interrupted installation.
 func (r *Runner) install(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, installTime)
 	defer cancel()
 	lockFile := filepath.Join(r.dir, "package-lock.json")
-	// Tests of two packages may come here at once.
+	// Tests of several packages may run in parallel.
 	lock := flock.New(lockFile)
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 		return fmt.Errorf("wait for another installation: %w", err)
@@ -117,7 +117,7 @@ func (r *Runner) install(ctx context.Context) (err error) {
 	if got, err := os.ReadFile(stamp); err == nil && string(got) == want {
 		return nil
 	}
-	// It need not lie beside node: the newest of the two may have come alone.
+	// npm may be missing in the directory of node.
 	npm := filepath.Join(r.bin, "npm")
 	if _, err := os.Stat(npm); err != nil {
 		npm = "npm"
