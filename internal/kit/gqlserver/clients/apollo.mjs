@@ -1,4 +1,4 @@
-// Apollo Client as an app sets it up, with a list of the requests that it made.
+// Apollo Client with a typical configuration and a list of its requests.
 import { createHash } from 'node:crypto'
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from '@apollo/client'
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries'
@@ -6,7 +6,7 @@ import { counted, url } from './support.mjs'
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 
-// apollo returns a client; link, if given, replaces the one over HTTP.
+// apollo returns a client. If link is given, it replaces the HTTP link.
 export function apollo(t, { link, headers, persisted = false } = {}) {
   const { fetch, requests } = counted()
   const http = new HttpLink({ uri: url, fetch, headers })

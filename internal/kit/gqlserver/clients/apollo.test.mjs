@@ -1,4 +1,4 @@
-// Apollo Client. Needs the schema of package gqltest.
+// Tests of Apollo Client. They need the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { ApolloLink, CombinedGraphQLErrors, Observable, gql } from '@apollo/client'
@@ -69,7 +69,7 @@ test('a mutation', soon, async (t) => {
   assert.deepEqual(data, { setName: 'Li' })
 })
 
-test('a token says who asks', soon, async (t) => {
+test('a token identifies the viewer', soon, async (t) => {
   const { client } = apollo(t, { headers: { Authorization: 'Bearer ann' } })
   assert.deepEqual(
     (
@@ -85,7 +85,7 @@ test('a token says who asks', soon, async (t) => {
   )
 })
 
-test('a persisted query takes two requests at first and one later', soon, async (t) => {
+test('a persisted query takes two requests, then one', soon, async (t) => {
   const { client, requests } = apollo(t, { persisted: true })
   const query = gql`
     query Persisted {
@@ -108,7 +108,7 @@ test('a persisted query takes two requests at first and one later', soon, async 
   }
 })
 
-test('a persisted query that was read by one client is there for the next', soon, async (t) => {
+test('a persisted query of one client is known for the next', soon, async (t) => {
   const query = gql`
     query ReadByOne {
       hello
@@ -120,7 +120,7 @@ test('a persisted query that was read by one client is there for the next', soon
   assert.equal(requests.length, 1)
 })
 
-// Over graphql-sse, as its documentation does it.
+// The link over graphql-sse, from its documentation.
 class SSELink extends ApolloLink {
   constructor(options) {
     super()

@@ -1,5 +1,5 @@
-// GraphQL over HTTP: the official audits, and what they do not look at. Needs no
-// schema but that it has a mutation type.
+// GraphQL over HTTP: the official audits and additional tests. They run with any schema
+// that has a mutation type.
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
@@ -18,7 +18,7 @@ test('official audits', soon, async (t) => {
     assert.ok(level in levels, `level of ${name}`)
     levels[level]++
     if (status === 'ok') continue
-    if (level === 'MAY') t.diagnostic(`not done: ${id} ${name}: ${reason}`)
+    if (level === 'MAY') t.diagnostic(`not implemented: ${id} ${name}: ${reason}`)
     else failed.push(`${id} ${name}: ${reason}`)
   }
   t.diagnostic(`audits: ${JSON.stringify(levels)}`)
@@ -26,7 +26,7 @@ test('official audits', soon, async (t) => {
   assert.ok(levels.MUST >= 13 && levels.SHOULD >= 23, 'the audits are all there')
 })
 
-// ask sends a request and reads the answer.
+// ask sends a request and returns the response.
 async function ask(method, { body, query, ...headers } = {}) {
   const address = new URL(url)
   for (const [name, value] of Object.entries(query ?? {})) address.searchParams.set(name, value)
@@ -41,7 +41,7 @@ async function ask(method, { body, query, ...headers } = {}) {
   }
 }
 
-// post sends JSON, as an object or as it stands.
+// post sends an object as JSON, or a string or bytes unchanged.
 const post = (body, headers = {}) =>
   ask('POST', {
     'Content-Type': 'application/json',
@@ -77,7 +77,7 @@ test('the media type is negotiated', async (t) => {
   }
 })
 
-test('caches are told that Accept matters', async () => {
+test('responses vary by Accept', async () => {
   const got = await ask('GET', { Accept: legacy, query: typename })
   assert.match(got.headers.get('vary') ?? '', /\bAccept\b(?!-)/)
   assert.match(got.headers.get('cache-control') ?? '', /no-store/)
@@ -101,12 +101,12 @@ test('GET never runs a mutation', async () => {
   assert.equal(got.headers.get('allow'), 'POST')
 })
 
-test('a body that is no plain JSON in UTF-8 is an unsupported media type', async (t) => {
+test('a body other than plain JSON in UTF-8 is an unsupported media type', async (t) => {
   const body = JSON.stringify(typename)
-  const bytes = new TextEncoder().encode(body) // fetch gives bytes no Content-Type
+  const bytes = new TextEncoder().encode(body) // fetch sets no Content-Type for bytes
   const rows = {
     'no content type': { body: bytes },
-    'plain text, as a form of a foreign page sends it': { body, 'Content-Type': 'text/plain' },
+    'plain text, as from a form of another site': { body, 'Content-Type': 'text/plain' },
     'a form': { body: 'query={__typename}', 'Content-Type': 'application/x-www-form-urlencoded' },
     'a document': { body: '{ __typename }', 'Content-Type': 'application/graphql' },
     'another charset': { body, 'Content-Type': 'application/json; charset=iso-8859-1' },
@@ -121,15 +121,15 @@ test('a body that is no plain JSON in UTF-8 is an unsupported media type', async
   }
 })
 
-test('a charset of utf-8 is fine, in any case', async () => {
+test('utf-8 is accepted in any case', async () => {
   const got = await post(typename, { 'Content-Type': 'application/json; charset=UTF-8' })
   assert.equal(got.status, 200, got.text)
 })
 
-test('what is no GraphQL request is a bad request', async (t) => {
+test('an invalid GraphQL request is a bad request', async (t) => {
   const rows = {
     'broken JSON': '{"query":',
-    'something after the object': `${JSON.stringify(typename)} {}`,
+    'data after the object': `${JSON.stringify(typename)} {}`,
     'invalid UTF-8': new Uint8Array([
       ...Buffer.from('{"query":"{ __typename } #'),
       0xff,
@@ -139,8 +139,8 @@ test('what is no GraphQL request is a bad request', async (t) => {
     'a number': '7',
     null: 'null',
     'no query': {},
-    'a query that is no string': { query: 7 },
-    'an operation name that is no string': { ...typename, operationName: 7 },
+    'a query that is not a string': { query: 7 },
+    'an operation name that is not a string': { ...typename, operationName: 7 },
     'a long operation name': { ...typename, operationName: 'x'.repeat(300) },
   }
   for (const [name, row] of Object.entries(rows)) {
@@ -160,16 +160,16 @@ test('what is no GraphQL request is a bad request', async (t) => {
   }
 })
 
-test('what the client may send is no error', async (t) => {
+test('optional properties are not errors', async (t) => {
   const rows = {
     'an empty operation name': { ...typename, operationName: '' },
-    'null for what is not given': {
+    'null for optional properties': {
       ...typename,
       operationName: null,
       variables: null,
       extensions: null,
     },
-    'what it alone knows': { ...typename, id: 1, more: { of: 'this' } },
+    'unknown properties': { ...typename, id: 1, more: { of: 'this' } },
   }
   for (const [name, row] of Object.entries(rows)) {
     await t.test(name, async () => {
@@ -180,18 +180,18 @@ test('what the client may send is no error', async (t) => {
   }
 })
 
-test('an empty operation name in a GET is none', async () => {
+test('an empty operation name in a GET is ignored', async () => {
   const got = await ask('GET', { Accept: legacy, query: { ...typename, operationName: '' } })
   assert.deepEqual(JSON.parse(got.text), { data: { __typename: 'Query' } })
 })
 
-test('a request error has no data, and the status of its media type', async (t) => {
+test('a request error has no data and the status of its media type', async (t) => {
   const rows = {
     'a syntax error': { query: '{' },
     'an unknown field': { query: '{ noSuchField }' },
-    'an unknown operation': { ...typename, operationName: 'Nobody' },
+    'an unknown operation': { ...typename, operationName: 'Unknown' },
     'an unknown variable type': { query: 'query Q($v: NoSuchType) { __typename }' },
-    'a hash that fits nothing': {
+    'an unknown hash': {
       extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } },
     },
   }

@@ -1,6 +1,6 @@
-// Many clients of both kinds through restarts of their server: none gives up, none comes
-// back again and again, they do not all come back at once, and each is told everything
-// once and in order. Needs the schema of package gqltest.
+// Many WebSocket and SSE clients during restarts of their server. Each one reconnects, not
+// repeatedly and not all at once, and gets every event once and in order. The test needs
+// the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,14 +15,14 @@ const topic = 'crowd'
 const perKind = 40
 const restarts = 2
 
-// The options that the README gives: try for ever, and begin with a random wait.
+// The options of the README: retry forever, and start with a random wait.
 const wait = async (retries) => pause(Math.random() * 500 + 50 * Math.min(retries, 10))
 const settings = { retryAttempts: Infinity }
 
-// A client's variables are sent as they are then, whenever it connects: so it goes on behind
-// what it has seen.
+// A client sends its current variables whenever it connects, so it continues after the
+// last event that it got.
 class Follower {
-  told = []
+  received = []
   connected = []
   failed = null
   variables = { topic, after: 0 }
@@ -32,7 +32,7 @@ class Follower {
       next: ({ data, errors }) => {
         if (errors) this.failed = errors
         else {
-          this.told.push(data.told.text)
+          this.received.push(data.told.text)
           this.variables.after = data.told.number
         }
       },
@@ -75,38 +75,38 @@ function overStream(t, n) {
   return f
 }
 
-test('a crowd through restarts', { timeout: 90_000 }, async (t) => {
+test('many clients during restarts', { timeout: 90_000 }, async (t) => {
   const crowd = []
   for (let n = 0; n < perKind; n++) crowd.push(overSocket(t, n), overStream(t, n))
   const all = (what, is) => eventually(what, async () => crowd.every(is), 30_000)
   const want = []
-  const tell = async () => {
+  const publish = async () => {
     want.push(`text ${want.length}`)
     await control(`tell/${topic}/${encodeURIComponent(want.at(-1))}`)
   }
   await all('all connected', (f) => f.connected.length === 1)
-  await tell()
-  await all('the first is told', (f) => f.told.length === want.length)
+  await publish()
+  await all('the first event', (f) => f.received.length === want.length)
   for (let restart = 1; restart <= restarts; restart++) {
     const began = Date.now()
     const restarted = control('restart?over=800ms')
     for (let i = 0; i < 10; i++) {
-      await tell()
+      await publish()
       await pause(50)
     }
     await restarted
-    await tell()
-    await all('all are told everything', (f) => f.told.length >= want.length)
+    await publish()
+    await all('all events', (f) => f.received.length >= want.length)
     const back = crowd.map((f) => f.connected.at(-1) - began).toSorted((a, b) => a - b)
-    assert.ok(back[0] > 0, 'somebody did not come back, though its server was gone')
-    const most = Math.max(
+    assert.ok(back[0] > 0, 'a client did not reconnect after the restart')
+    const burst = Math.max(
       ...back.map((from) => back.filter((at) => at >= from && at < from + 100).length),
     )
-    assert.ok(most < crowd.length / 2, `${most} of ${crowd.length} came back within 100 ms`)
+    assert.ok(burst < crowd.length / 2, `${burst} of ${crowd.length} reconnected within 100 ms`)
   }
   for (const f of crowd) {
     assert.equal(f.failed, null)
-    assert.deepEqual(f.told, want)
+    assert.deepEqual(f.received, want)
     assert.ok(
       f.connected.length <= 1 + 2 * restarts,
       `a client connected ${f.connected.length} times`,

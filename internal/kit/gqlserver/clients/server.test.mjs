@@ -1,5 +1,5 @@
-// Apollo Client and urql against a whole Tandian with its demo shops, and a user
-// who can log in: TANDIAN_PHONE and TANDIAN_PASSWORD.
+// Apollo Client and urql with a complete Tandian server, its demo shops and a user with
+// TANDIAN_PHONE and TANDIAN_PASSWORD.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CombinedGraphQLErrors, gql } from '@apollo/client'
@@ -20,7 +20,7 @@ const login = `mutation Login($input: LoginInput!) {
   login(input: $input) { token user { id nickname } userErrors { code message field } }
 }`
 
-// A client in two words: ask for data, and count requests.
+// Clients with a common interface: ask for data, and list the requests.
 const clients = {
   apollo: (t, options) => {
     const { client, requests } = apollo(t, options)
@@ -59,14 +59,14 @@ for (const [name, client] of Object.entries(clients)) {
     const { data, errors } = await client(t).ask('{ shopTypes { id name sort } }')
     assert.deepEqual(errors, [])
     assert.ok(data.shopTypes.length > 1)
-    const places = data.shopTypes.map(({ sort }) => sort)
+    const order = data.shopTypes.map(({ sort }) => sort)
     assert.deepEqual(
-      places,
-      places.toSorted((a, b) => a - b),
+      order,
+      order.toSorted((a, b) => a - b),
     )
   })
 
-  test(`${name}: shops, page after page`, soon, async (t) => {
+  test(`${name}: pages of shops`, soon, async (t) => {
     const { ask } = client(t)
     const seen = new Set()
     for (let page = 0, after = null; page < 3; page++) {
@@ -79,7 +79,7 @@ for (const [name, client] of Object.entries(clients)) {
     assert.equal(seen.size, 6)
   })
 
-  test(`${name}: a persisted query takes two requests at first and one later`, soon, async (t) => {
+  test(`${name}: a persisted query takes two requests, then one`, soon, async (t) => {
     const { ask, requests } = client(t, { persisted: true })
     const query = `query PersistedBy_${name} { shopTypes { name } }`
     for (const want of [2, 1]) {
@@ -110,7 +110,7 @@ for (const [name, client] of Object.entries(clients)) {
     )
   })
 
-  test(`${name}: login, and who asks then`, soon, async (t) => {
+  test(`${name}: login identifies the viewer`, soon, async (t) => {
     const { ask } = client(t)
     const wrong = await ask(login, { input: { phone, password: 'not the password' } })
     assert.deepEqual(
@@ -126,7 +126,7 @@ for (const [name, client] of Object.entries(clients)) {
   })
 }
 
-test('somebody signed out may not do what needs a session', soon, async (t) => {
+test('a mutation that needs a session is rejected without one', soon, async (t) => {
   const { data, errors } = await clients.apollo(t).ask('mutation Out { logout { __typename } }')
   assert.equal(data?.logout ?? null, null)
   assert.deepEqual(

@@ -1,5 +1,5 @@
-// GraphQL over server-sent events, distinct connections mode, with graphql-sse,
-// and by hand as an EventSource asks. Needs the schema of package gqltest.
+// GraphQL over server-sent events in distinct connections mode, with graphql-sse and with
+// requests like those of an EventSource. The tests need the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { createClient } from 'graphql-sse'
@@ -24,7 +24,7 @@ function connect(t, options = {}) {
   return { client, requests }
 }
 
-// subscribe collects what an operation gets; done is its end, or rejects.
+// subscribe collects the events of an operation. done resolves at its end, or rejects.
 function subscribe(client, query) {
   const events = []
   let stop
@@ -34,7 +34,7 @@ function subscribe(client, query) {
       { next: (e) => events.push(e), error: reject, complete: resolve },
     )
   })
-  done.catch(() => {}) // whoever wants to know asks
+  done.catch(() => {}) // tests await done if they need it
   return { events, done, stop: () => stop() }
 }
 
@@ -62,7 +62,7 @@ test('a query and a mutation', soon, async (t) => {
   ])
 })
 
-test('a token says who asks', soon, async (t) => {
+test('a token identifies the viewer', soon, async (t) => {
   const { client } = connect(t, { headers: { Authorization: 'Bearer ann' } })
   assert.deepEqual(await once(client, '{ viewer }'), [{ data: { viewer: 'ann' } }])
 })
@@ -84,7 +84,7 @@ test('field errors come with the rest of the data', soon, async (t) => {
   noInside(events)
 })
 
-test('a request error is one event without data, and the end', soon, async (t) => {
+test('a request error is one event without data', soon, async (t) => {
   const { client, requests } = connect(t)
   for (const query of ['{', '{ noSuchField }', 'subscription { count(to: "x") }']) {
     const events = await once(client, query)
@@ -94,19 +94,15 @@ test('a request error is one event without data, and the end', soon, async (t) =
   assert.equal(requests.length, 3)
 })
 
-test(
-  'a subscription that its resolver refuses, or that panics, ends with an error',
-  soon,
-  async (t) => {
-    const { client } = connect(t)
-    for (const field of ['refused', 'crashing']) {
-      const events = await once(client, `subscription { ${field} }`)
-      assert.equal(events.at(-1).errors.length, 1)
-      noInside(events)
-    }
-    await running('crashing', 0)
-  },
-)
+test('a failing or panicking subscription ends with an error', soon, async (t) => {
+  const { client } = connect(t)
+  for (const field of ['refused', 'crashing']) {
+    const events = await once(client, `subscription { ${field} }`)
+    assert.equal(events.at(-1).errors.length, 1)
+    noInside(events)
+  }
+  await running('crashing', 0)
+})
 
 test('cancel stops the resolver', soon, async (t) => {
   const { client } = connect(t)
@@ -123,7 +119,7 @@ test('cancel stops the resolver', soon, async (t) => {
 })
 
 for (const what of ['restart', 'cut']) {
-  test(`subscribes anew after a ${what}`, soon, async (t) => {
+  test(`subscribes again after a ${what}`, soon, async (t) => {
     const { client, requests } = connect(t)
     const ticks = subscribe(client, 'subscription { ticks { text } }')
     await running('ticks', 1)
@@ -140,7 +136,7 @@ for (const what of ['restart', 'cut']) {
   })
 }
 
-// get asks as an EventSource does.
+// get sends a request like an EventSource.
 async function get(t, query, more = {}) {
   const abort = new AbortController()
   t.after(() => abort.abort())
@@ -179,14 +175,14 @@ test('an EventSource gets a subscription', soon, async (t) => {
   )
 })
 
-// Long before the first comment that keeps a stream alive.
-test('an EventSource hears something at once', { timeout: 6000 }, async (t) => {
+// The timeout is much shorter than the interval of keep-alive comments.
+test('an EventSource gets a comment at once', { timeout: 6000 }, async (t) => {
   const { response } = await get(t, 'subscription { ticks { text } }')
   const { value } = await response.body.getReader().read()
   assert.match(Buffer.from(value).toString(), /^:/)
 })
 
-test('an EventSource gets a query, and never a mutation', soon, async (t) => {
+test('an EventSource runs queries but no mutations', soon, async (t) => {
   const query = await get(t, '{ hello }')
   assert.match(
     await query.response.text(),
@@ -201,7 +197,7 @@ test('an EventSource gets a query, and never a mutation', soon, async (t) => {
   assert.doesNotMatch(text, /setName":/)
 })
 
-test('a body that is no JSON is a bad request', soon, async () => {
+test('invalid JSON is a bad request', soon, async () => {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
@@ -211,7 +207,7 @@ test('a body that is no JSON is a bad request', soon, async () => {
   await response.text()
 })
 
-test('a subscription needs an event stream or a socket', soon, async () => {
+test('a subscription needs an event stream or a WebSocket', soon, async () => {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'application/json' },

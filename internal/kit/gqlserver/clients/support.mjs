@@ -1,17 +1,16 @@
-// What the programs here share. TANDIAN_DOOR is the URL of a GraphQL endpoint.
-// Where a program says that it needs the schema of package gqltest, beside it
-// lie doors with other limits, and /control, for what a client cannot do to a server:
-// see clients_test.go there.
+// Helpers of the programs in this directory. TANDIAN_DOOR is the URL of a GraphQL endpoint.
+// Programs that need the schema of package gqltest also use endpoints with other limits,
+// and /control to change the state of the server. See clients_test.go of package gqlserver.
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 
-assert.ok(process.env.TANDIAN_DOOR, 'TANDIAN_DOOR says which server to ask')
+assert.ok(process.env.TANDIAN_DOOR, 'TANDIAN_DOOR must be the URL of a GraphQL endpoint')
 
 export const url = process.env.TANDIAN_DOOR
 export const at = (path) => new URL(path, url).href
 export const ws = (address) => address.replace(/^http/, 'ws')
 
-// No test takes longer, even on a busy machine.
+// Timeout of a test, long enough for a busy machine.
 export const soon = { timeout: 30_000 }
 
 // post sends a document as JSON and returns its result.
@@ -28,7 +27,7 @@ export async function post(query, { variables, token, accept = 'application/json
   return response.json()
 }
 
-// eventually waits until ask returns something true, and returns that.
+// eventually waits until ask returns a truthy value, and returns the value.
 export async function eventually(what, ask, within = 10_000) {
   for (const end = Date.now() + within; ; await pause(5)) {
     const answer = await ask()
@@ -46,7 +45,7 @@ export const running = (field, n) =>
     return data.running === n
   })
 
-// idle waits until nothing runs any more that a test before has left.
+// idle waits until no resolver of an earlier test runs.
 export const idle = () =>
   eventually('nothing running', async () => {
     const { data } = await post(
@@ -55,7 +54,7 @@ export const idle = () =>
     return Object.values(data).every((n) => n === 0)
   })
 
-// push sends a tick, and returns how many subscriptions it reached.
+// push sends a tick and returns the number of subscriptions that got it.
 export async function push(text) {
   const { data } = await post('mutation P($text: String!) { push(text: $text) }', {
     variables: { text },
@@ -63,13 +62,13 @@ export async function push(text) {
   return data.push
 }
 
-// control asks the test that runs the server for something.
+// control sends a command to the test that runs the server.
 export async function control(what) {
   const response = await fetch(at(`/control/${what}`), { method: 'POST' })
   assert.equal(response.status, 204, `control ${what}`)
 }
 
-// counted is fetch with a list of what was asked with it.
+// counted returns a fetch function and the list of its requests.
 export function counted() {
   const requests = []
   const counting = async (address, init) => {
@@ -87,5 +86,5 @@ export function counted() {
   return { fetch: counting, requests }
 }
 
-// noInside fails when an answer shows what only the log may say.
+// noInside fails if a response contains internal error text.
 export const noInside = (answer) => assert.doesNotMatch(JSON.stringify(answer), /secret/)

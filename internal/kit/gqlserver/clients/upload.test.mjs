@@ -1,6 +1,5 @@
-// Uploads by the GraphQL multipart request specification, as a program without
-// an upload client sends them; urql.test.mjs has a client that does. Needs the
-// schema of package gqltest.
+// Uploads by the GraphQL multipart request specification, without an upload client;
+// urql.test.mjs uses one. The tests need the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noInside, soon, url } from './support.mjs'
@@ -55,13 +54,13 @@ test('several files', soon, async () => {
   })
 })
 
-test('a form without the preflight header is refused', soon, async () => {
+test('a form without the preflight header is rejected', soon, async () => {
   const { status, answer } = await send(one, { 0: ['variables.file'] }, { 0: file('x', 'x') }, ann)
   assert.equal(status, 400)
   assert.ok(!('data' in answer))
 })
 
-test('a file of somebody unknown is refused', soon, async () => {
+test('a file of an anonymous client is rejected', soon, async () => {
   const { status, answer } = await send(
     one,
     { 0: ['variables.file'] },
@@ -72,18 +71,18 @@ test('a file of somebody unknown is refused', soon, async () => {
   assert.equal(answer.data ?? null, null)
 })
 
-test('a map that fits nothing is a bad request', soon, async (t) => {
+test('an invalid map is a bad request', soon, async (t) => {
   const operations = { query: one.query, variables: { file: null, files: [null] } }
   const rows = {
-    'an index behind the end': { 0: ['variables.files.99'] },
+    'an index out of range': { 0: ['variables.files.99'] },
     'a negative index': { 0: ['variables.files.-1'] },
     'an index of an object': { 0: ['variables.0.file'] },
-    'a path into nothing': { 0: ['variables.file.deeper'] },
-    'a path that is no variable': { 0: ['query'] },
+    'a path below a file': { 0: ['variables.file.deeper'] },
+    'a path outside of the variables': { 0: ['query'] },
     'an empty path': { 0: [''] },
-    'a part that is not there': { 0: ['variables.file'], 1: ['variables.file'] },
-    'paths that are no list': { 0: 'variables.file' },
-    'no object': [],
+    'a missing part': { 0: ['variables.file'], 1: ['variables.file'] },
+    'paths that are not a list': { 0: 'variables.file' },
+    'not an object': [],
   }
   for (const [name, map] of Object.entries(rows)) {
     await t.test(name, soon, async () => {

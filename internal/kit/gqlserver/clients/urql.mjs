@@ -1,10 +1,10 @@
-// urql as an app sets it up, with a list of the requests that it made.
+// urql with a typical configuration and a list of its requests.
 import { createHash } from 'node:crypto'
 import { Client, fetchExchange } from '@urql/core'
 import { persistedExchange } from '@urql/exchange-persisted'
 import { counted, url } from './support.mjs'
 
-// urql returns a client; exchanges, if given, stand before the one over HTTP.
+// urql returns a client. It puts the exchanges before the HTTP exchange.
 export function urql({ headers, exchanges = [], persisted = false, ...options } = {}) {
   const { fetch, requests } = counted()
   const persist = persistedExchange({

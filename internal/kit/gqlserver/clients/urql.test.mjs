@@ -1,4 +1,4 @@
-// urql. Needs the schema of package gqltest.
+// Tests of urql. They need the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { gql, subscriptionExchange } from '@urql/core'
@@ -9,28 +9,24 @@ import { urql } from './urql.mjs'
 
 beforeEach(idle)
 
-test(
-  'a query, which is answered with JSON though urql also takes an event stream',
-  soon,
-  async () => {
-    for (const preferGetMethod of [false, true]) {
-      const { client, requests } = urql({ preferGetMethod })
-      const { data, error } = await client.query(
-        gql`
-          query H($name: String) {
-            hello(name: $name)
-          }
-        `,
-        { name: 'Li' },
-      )
-      assert.equal(error, undefined)
-      assert.deepEqual(data, { hello: 'hello Li' })
-      assert.match(requests[0].headers.get('accept'), /text\/event-stream/)
-      assert.match(requests[0].type, /^application\/graphql-response\+json/)
-      assert.equal(requests[0].method, preferGetMethod ? 'GET' : 'POST')
-    }
-  },
-)
+test('a query gets JSON although urql also accepts an event stream', soon, async () => {
+  for (const preferGetMethod of [false, true]) {
+    const { client, requests } = urql({ preferGetMethod })
+    const { data, error } = await client.query(
+      gql`
+        query H($name: String) {
+          hello(name: $name)
+        }
+      `,
+      { name: 'Li' },
+    )
+    assert.equal(error, undefined)
+    assert.deepEqual(data, { hello: 'hello Li' })
+    assert.match(requests[0].headers.get('accept'), /text\/event-stream/)
+    assert.match(requests[0].type, /^application\/graphql-response\+json/)
+    assert.equal(requests[0].method, preferGetMethod ? 'GET' : 'POST')
+  }
+})
 
 test('a partial result', soon, async () => {
   const { data, error } = await urql().client.query(
@@ -74,7 +70,7 @@ test('a mutation', soon, async () => {
   assert.deepEqual(data, { setName: 'Li' })
 })
 
-test('a persisted query takes two requests at first and one later', soon, async () => {
+test('a persisted query takes two requests, then one', soon, async () => {
   const { client, requests } = urql({ persisted: true })
   const query = gql`
     query PersistedByUrql {

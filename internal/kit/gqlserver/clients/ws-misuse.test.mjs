@@ -1,6 +1,6 @@
-// What no good client does over a WebSocket, by hand. Needs the schema of
-// package gqltest and the doors beside it: /tight takes small messages, two
-// operations, few messages and little time; /few takes two sockets.
+// Misuse of the WebSocket protocol. The tests need the schema of package gqltest and two
+// more endpoints. /tight limits message size, operations, message rate and time. /few
+// accepts two sockets.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { beforeEach, test } from 'node:test'
@@ -11,8 +11,8 @@ beforeEach(idle)
 
 const protocol = 'graphql-transport-ws'
 
-// open connects; the answer can send, wait for the next message, and for the
-// code that the server closes with.
+// open connects. The result can send messages and wait for the next message or the close
+// code of the server.
 async function open(t, { address = url, protocols = [protocol], headers } = {}) {
   const socket = new WebSocket(ws(address), protocols, { headers })
   t.after(() => socket.terminate())
@@ -42,7 +42,7 @@ async function open(t, { address = url, protocols = [protocol], headers } = {}) 
   }
 }
 
-// ready opens a connection that was acknowledged.
+// ready opens an acknowledged connection.
 async function ready(t, { token, ...options } = {}) {
   const c = await open(t, options)
   c.send({
@@ -53,7 +53,7 @@ async function ready(t, { token, ...options } = {}) {
   return c
 }
 
-// refused returns the status that an upgrade got instead of a connection.
+// refused returns the response of a rejected upgrade.
 async function refused(t, { address = url, protocols = [protocol], headers } = {}) {
   const socket = new WebSocket(ws(address), protocols, { headers })
   t.after(() => socket.terminate())
@@ -70,7 +70,7 @@ const subscribe = (id, query, more) => ({ type: 'subscribe', id, payload: { quer
 const hello = (id) => subscribe(id, '{ hello }')
 const ticks = (id) => subscribe(id, 'subscription { ticks { text } }')
 
-// answers checks that a query still gets its answer on a connection.
+// answers checks that a query still works on a connection.
 async function answers(c) {
   c.send(hello('answers'))
   for (const type of ['next', 'complete']) {
@@ -82,7 +82,7 @@ async function answers(c) {
 const badMessages = {
   'broken JSON': '{"type":',
   nothing: '',
-  'something after the object': '{"type":"ping"} {}',
+  'data after the object': '{"type":"ping"} {}',
   'a binary frame': [JSON.stringify({ type: 'ping' }), { binary: true }],
   'invalid UTF-8': [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), { binary: false }],
   'invalid UTF-8 in a good message': [
@@ -99,12 +99,12 @@ const badMessages = {
   'a string': '"ping"',
   null: 'null',
   'no type': {},
-  'a type that is no string': { type: 7 },
+  'a type that is not a string': { type: 7 },
   'an unknown type': { type: 'begin' },
   'a type of the legacy protocol': { type: 'start', id: '1', payload: { query: '{ hello }' } },
-  'next, which is the server’s': { type: 'next', id: '1', payload: {} },
-  'error, which is the server’s': { type: 'error', id: '1', payload: [] },
-  'connection_ack, which is the server’s': { type: 'connection_ack' },
+  'next, a server message': { type: 'next', id: '1', payload: {} },
+  'error, a server message': { type: 'error', id: '1', payload: [] },
+  'connection_ack, a server message': { type: 'connection_ack' },
 }
 
 const badOperations = {
@@ -126,7 +126,7 @@ const badOperations = {
 
 const send = (c, row) => (Array.isArray(row) && row.length ? c.send(...row) : c.send(row))
 
-test('what is no message of a client closes 4400', soon, async (t) => {
+test('an invalid client message closes 4400', soon, async (t) => {
   for (const [name, row] of Object.entries(badMessages)) {
     for (const [when, start] of Object.entries({ before: open, after: ready })) {
       await t.test(`${name}, ${when} connection_init`, soon, async (tt) => {
@@ -152,11 +152,11 @@ test('what is no message of a client closes 4400', soon, async (t) => {
   }
 })
 
-test('what a client may send is no misuse', soon, async (t) => {
+test('unusual valid messages are accepted', soon, async (t) => {
   const c = await ready(t)
   c.send({ type: 'ping', payload: { at: 1 }, more: 1 })
   assert.equal((await c.next()).type, 'pong')
-  c.send({ type: 'pong' }) // nobody asked
+  c.send({ type: 'pong' }) // unsolicited
   c.send({ type: 'complete', id: 'unknown' })
   c.send(
     subscribe('x'.repeat(128), 'query A { hello } query B { viewer }', {
@@ -200,7 +200,7 @@ test('a session that ends closes 4403', soon, async (t) => {
   assert.equal(await c.closed, 4403)
 })
 
-test('a session that ends closes 4403 also when the client is silent', soon, async (t) => {
+test('a session that ends closes 4403 for a silent client', soon, async (t) => {
   const c = await ready(t, { address: at('/tight'), token: 'emil' })
   c.send(ticks('1'))
   await running('ticks', 1)
@@ -209,12 +209,12 @@ test('a session that ends closes 4403 also when the client is silent', soon, asy
   await running('ticks', 0)
 })
 
-test('a client that asks for no sub-protocol is closed 4406', soon, async (t) => {
+test('a client without sub-protocol is closed 4406', soon, async (t) => {
   const c = await open(t, { protocols: [] })
   assert.equal(await c.closed, 4406)
 })
 
-test('a client that asks for another sub-protocol only is refused', soon, async (t) => {
+test('a client with other sub-protocols is rejected', soon, async (t) => {
   for (const protocols of [['graphql-ws'], ['chat', 'soap']]) {
     assert.equal((await refused(t, { protocols })).statusCode, 400)
   }
@@ -231,10 +231,10 @@ test('no connection_init in time closes 4408', soon, async (t) => {
   assert.equal(await c.closed, 4408)
 })
 
-test('connection_init in time is all that is needed', soon, async (t) => {
+test('connection_init in time is sufficient', soon, async (t) => {
   const c = await ready(t, { address: at('/hasty') })
   const silent = await open(t, { address: at('/hasty') })
-  assert.equal(await silent.closed, 4408) // by now c's time has passed too
+  assert.equal(await silent.closed, 4408) // the timeout of c has passed too
   await answers(c)
 })
 
@@ -269,7 +269,7 @@ test('ping gets pong', soon, async (t) => {
   assert.equal((await c.next()).type, 'pong')
 })
 
-test('an id is free as soon as its client completes', soon, async (t) => {
+test('an id is free after the client completes', soon, async (t) => {
   const c = await ready(t)
   for (let i = 0; i < 20; i++) {
     c.send(ticks('1'))
@@ -280,7 +280,7 @@ test('an id is free as soon as its client completes', soon, async (t) => {
   await running('ticks', 0)
 })
 
-test('an id is free as soon as the server completes', soon, async (t) => {
+test('an id is free after the server completes', soon, async (t) => {
   const c = await ready(t)
   for (let i = 0; i < 20; i++) {
     c.send(hello('1'))
@@ -293,17 +293,17 @@ test('an id is free as soon as the server completes', soon, async (t) => {
   }
 })
 
-test('an id is free as soon as it got its error', soon, async (t) => {
+test('an id is free after its error', soon, async (t) => {
   const c = await ready(t)
   for (let i = 0; i < 20; i++) {
     c.send(subscribe('1', '{ noSuchField }'))
     const { type, id, payload } = await c.next()
     assert.deepEqual([type, id, Array.isArray(payload)], ['error', '1', true])
   }
-  await answers(c) // and nothing stood in between
+  await answers(c) // and no other message came before
 })
 
-test('an operation too many gets an error, and the connection stays', soon, async (t) => {
+test('an excess operation gets an error, and the connection stays', soon, async (t) => {
   const c = await ready(t, { address: at('/tight') })
   c.send(ticks('1'))
   c.send(ticks('2'))
@@ -329,12 +329,12 @@ test('a message that is too large closes 1009', soon, async (t) => {
 
 test('too many messages close 1008, which clients do not retry', soon, async (t) => {
   const c = await ready(t, { address: at('/tight') })
-  c.socket.on('error', () => {}) // it is closed while we write
+  c.socket.on('error', () => {}) // the server closes it during the writes
   for (let i = 0; i < 500; i++) c.send({ type: 'ping' })
   assert.equal(await c.closed, 1008)
 })
 
-test('pages of other origins are refused', soon, async (t) => {
+test('pages of other origins are rejected', soon, async (t) => {
   for (const Origin of [
     'https://evil.example',
     'null',
@@ -345,13 +345,13 @@ test('pages of other origins are refused', soon, async (t) => {
   }
 })
 
-test('pages of our origin, of listed ones, and what is no page come in', soon, async (t) => {
+test('same origin, allowed origins and no origin are accepted', soon, async (t) => {
   for (const headers of [{ Origin: new URL(url).origin }, { Origin: 'https://app.example' }, {}]) {
     await answers(await ready(t, { headers }))
   }
 })
 
-test('a socket too many of an address is refused', soon, async (t) => {
+test('an excess socket of an address is rejected', soon, async (t) => {
   const address = at('/few')
   const one = await ready(t, { address })
   await ready(t, { address })
@@ -361,7 +361,7 @@ test('a socket too many of an address is refused', soon, async (t) => {
   one.socket.close()
   await one.closed
   let third
-  await eventually('a place for the next', async () => {
+  await eventually('a free slot', async () => {
     const socket = new WebSocket(ws(address), [protocol])
     t.after(() => socket.terminate())
     socket.on('error', () => {})
@@ -373,7 +373,7 @@ test('a socket too many of an address is refused', soon, async (t) => {
   })
 })
 
-test('the oldest socket of a user gives way', soon, async (t) => {
+test('the oldest socket of a user is closed', soon, async (t) => {
   const address = at('/tight')
   const oldest = await ready(t, { address, token: 'ann' })
   const second = await ready(t, { address, token: 'ann' })

@@ -1,5 +1,5 @@
-// The protocol graphql-transport-ws with its own client, graphql-ws. Needs the
-// schema of package gqltest.
+// The protocol graphql-transport-ws with its reference client, graphql-ws. The tests need
+// the schema of package gqltest.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { createClient } from 'graphql-ws'
@@ -8,10 +8,10 @@ import { control, eventually, idle, noInside, push, running, soon, url, ws } fro
 
 beforeEach(idle)
 
-// For a client that keeps its connection when it asks for nothing.
+// Options of a client that stays connected without operations.
 const staying = { lazy: false, onNonLazyError: () => {} }
 
-// connect returns a client that says how often it connected, and with what.
+// connect returns a client and the list of its sockets.
 function connect(t, options = {}) {
   const sockets = []
   const client = createClient({
@@ -25,7 +25,7 @@ function connect(t, options = {}) {
   return { client, sockets }
 }
 
-// subscribe collects what a subscription gets; done is its end, or rejects.
+// subscribe collects the events of a subscription. done resolves at its end, or rejects.
 function subscribe(client, query) {
   const events = []
   let stop
@@ -35,11 +35,11 @@ function subscribe(client, query) {
       { next: (e) => events.push(e), error: reject, complete: resolve },
     )
   })
-  done.catch(() => {}) // whoever wants to know asks
+  done.catch(() => {}) // tests await done if they need it
   return { events, done, stop: () => stop() }
 }
 
-// once runs an operation to its end and returns what it got.
+// once runs an operation to its end and returns its events.
 async function once(client, query) {
   const { events, done } = subscribe(client, query)
   await done
@@ -58,12 +58,12 @@ test('a mutation', soon, async (t) => {
   ])
 })
 
-test('the token of connection_init says who asks', soon, async (t) => {
+test('the token of connection_init identifies the viewer', soon, async (t) => {
   const { client } = connect(t, { connectionParams: { authorization: 'Bearer ann' } })
   assert.deepEqual(await once(client, '{ viewer }'), [{ data: { viewer: 'ann' } }])
 })
 
-test('the token of the upgrade request says who asks', soon, async (t) => {
+test('the token of the upgrade request identifies the viewer', soon, async (t) => {
   class WithToken extends WebSocket {
     constructor(address, protocol) {
       super(address, protocol, { headers: { Authorization: 'Bearer ann' } })
@@ -126,7 +126,7 @@ test('a panic ends its own operation only', soon, async (t) => {
   assert.equal(sockets.length, 1)
 })
 
-test('a subscription that its resolver refuses', soon, async (t) => {
+test('a subscription whose resolver fails', soon, async (t) => {
   const { client, sockets } = connect(t, staying)
   const refused = subscribe(client, 'subscription { refused }')
   const failure = await refused.done.then(
@@ -157,7 +157,7 @@ test('cancel stops a query', soon, async (t) => {
   await running('slow', 0)
 })
 
-test('a request error is an error, and the connection stays', soon, async (t) => {
+test('a request error does not close the connection', soon, async (t) => {
   const { client, sockets } = connect(t, staying)
   for (const query of [
     '{',
@@ -191,7 +191,7 @@ test('20 subscriptions at once on one connection', soon, async (t) => {
   assert.equal(sockets.length, 1)
 })
 
-test('subscribes anew after the socket broke', soon, async (t) => {
+test('subscribes again after the socket broke', soon, async (t) => {
   const { client, sockets } = connect(t)
   const ticks = subscribe(client, 'subscription { ticks { text } }')
   await running('ticks', 1)
@@ -202,10 +202,10 @@ test('subscribes anew after the socket broke', soon, async (t) => {
     return ticks.events.length
   })
   assert.equal(ticks.events[0].data.ticks.text, 'after')
-  await running('ticks', 1) // the broken one is gone
+  await running('ticks', 1) // the broken subscription has ended
 })
 
-test('a restart is told, and the client comes back', soon, async (t) => {
+test('the client reconnects after a restart', soon, async (t) => {
   const closed = []
   const { client, sockets } = connect(t, { on: { closed: (event) => closed.push(event.code) } })
   const ticks = subscribe(client, 'subscription { ticks { text } }')
@@ -224,10 +224,10 @@ test('a restart is told, and the client comes back', soon, async (t) => {
   await eventually('a tick', () => ticks.events.length)
 })
 
-// fatal waits for the end of a client's subscription and returns the code.
+// fatal waits for the failure of a client's subscription and returns the close code.
 async function fatal(subscription) {
   const event = await subscription.done.then(
-    () => assert.fail('it ended well'),
+    () => assert.fail('the subscription ended without an error'),
     (e) => e,
   )
   return event.code
@@ -239,7 +239,7 @@ test('a bad token is fatal', soon, async (t) => {
   assert.equal(sockets.length, 1, 'the client tries once')
 })
 
-test('a token about which nothing can be known now is tried again', soon, async (t) => {
+test('a token that cannot be verified now is retried', soon, async (t) => {
   const closed = []
   const { client } = connect(t, {
     connectionParams: { authorization: 'Bearer unknown' },
@@ -250,7 +250,7 @@ test('a token about which nothing can be known now is tried again', soon, async 
   assert.deepEqual(closed, [1013, 1013, 1013])
 })
 
-test('a session that ended is told, and another one asked for', soon, async (t) => {
+test('the client gets a new session after one ended', soon, async (t) => {
   const closed = []
   let token = 'carl'
   const { client } = connect(t, {
@@ -269,18 +269,18 @@ test('a session that ended is told, and another one asked for', soon, async (t) 
   assert.deepEqual(closed, [4403])
 })
 
-test('a lazy client connects when it has to and leaves afterwards', soon, async (t) => {
+test('a lazy client connects on demand and disconnects afterwards', soon, async (t) => {
   const closed = []
   const { client, sockets } = connect(t, {
     on: { closed: (e) => closed.push(e.code) },
   })
   assert.equal(sockets.length, 0)
   await once(client, '{ hello }')
-  await eventually('the client leaves', () => closed.length)
+  await eventually('the client disconnects', () => closed.length)
   assert.deepEqual([sockets.length, closed], [1, [1000]])
 })
 
-test('a client that is not lazy is there before it asks', soon, async (t) => {
+test('a client that is not lazy connects at once', soon, async (t) => {
   let acknowledged = 0
   const { client, sockets } = connect(t, { lazy: false, on: { connected: () => acknowledged++ } })
   await eventually('the acknowledgement', () => acknowledged)
