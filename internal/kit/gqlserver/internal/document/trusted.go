@@ -38,10 +38,10 @@ func (d *Store) loadTrusted(texts map[string]string, limits Limits) (trusted, er
 // checkTrusted parses and checks one document.
 func (d *Store) checkTrusted(hash string, doc *Document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
-		return errors.New("name must be the SHA-256 of the text in lower-case hex")
+		return errors.New("name is not the SHA-256 of the text in lower-case hex")
 	}
 	if errcode.Exceeds(len(doc.text), limits.Document) {
-		return fmt.Errorf("text must be at most %d bytes", limits.Document)
+		return fmt.Errorf("text is longer than %d bytes", limits.Document)
 	}
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, limits.Tokens)
 	if err != nil {
