@@ -22,8 +22,8 @@ var IntrospectionQuery string
 
 // introspectionCosts calculates the cost of introspection of one schema.
 type introspectionCosts struct {
-	average, most map[string]int // lengths of lists, by names such as "__Type.fields"
-	whole         int            // cost of IntrospectionQuery
+	averageLen, maxLen map[string]int // lengths of lists, by names such as "__Type.fields"
+	whole              int            // cost of IntrospectionQuery
 }
 
 // introspectionShare is the number of introspection values per complexity point. A
@@ -31,7 +31,7 @@ type introspectionCosts struct {
 const introspectionShare = 10
 
 func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
-	c := &introspectionCosts{average: map[string]int{}, most: map[string]int{}}
+	c := &introspectionCosts{averageLen: map[string]int{}, maxLen: map[string]int{}}
 	c.list("__Schema.types", 1, len(schema.Types))
 	c.list("__Schema.directives", 1, len(schema.Directives))
 	totals := map[string]int{}
@@ -42,12 +42,12 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 			"enumValues": len(t.EnumValues), "possibleTypes": len(schema.PossibleTypes[t.Name]),
 		} {
 			totals["__Type."+name] += n
-			c.most["__Type."+name] = max(c.most["__Type."+name], n)
+			c.maxLen["__Type."+name] = max(c.maxLen["__Type."+name], n)
 		}
 		for _, f := range t.Fields {
 			fields++
 			totals["__Field.args"] += len(f.Arguments)
-			c.most["__Field.args"] = max(c.most["__Field.args"], len(f.Arguments))
+			c.maxLen["__Field.args"] = max(c.maxLen["__Field.args"], len(f.Arguments))
 		}
 	}
 	for name, n := range totals {
@@ -55,10 +55,10 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 		if name == "__Field.args" {
 			of = fields
 		}
-		c.average[name] = (n + of - 1) / max(of, 1)
+		c.averageLen[name] = (n + of - 1) / max(of, 1)
 	}
 	for _, d := range schema.Directives {
-		c.list("__Directive.args", 1, max(c.most["__Directive.args"], len(d.Arguments)))
+		c.list("__Directive.args", 1, max(c.maxLen["__Directive.args"], len(d.Arguments)))
 	}
 	doc, err := parser.ParseQuery(&ast.Source{Input: IntrospectionQuery})
 	if err != nil {
@@ -71,8 +71,8 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 	return c, nil
 }
 
-func (c *introspectionCosts) list(name string, average, most int) {
-	c.average[name], c.most[name] = max(average, most), most
+func (c *introspectionCosts) list(name string, averageLen, maxLen int) {
+	c.averageLen[name], c.maxLen[name] = max(averageLen, maxLen), maxLen
 }
 
 // selectionPath is the position of a selection set in an introspection query.
@@ -114,9 +114,9 @@ func (c *introspectionCosts) field(f *ast.Field, at selectionPath) int {
 	}
 	times := 1
 	if isList := f.Definition.Type.Elem != nil; isList && at.types {
-		times = c.average[name]
+		times = c.averageLen[name]
 	} else if isList {
-		times = c.most[name]
+		times = c.maxLen[name]
 	}
 	inner := selectionPath{types: name == "__Schema.types" || at.types && name == "__Type.fields"}
 	return sum(1, product(times, c.cost(f.SelectionSet, inner)))
