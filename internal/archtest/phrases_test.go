@@ -38,8 +38,7 @@ const (
 // An exception allows one text of phrases.txt in one file.
 type exception struct{ file, text, reason string }
 
-var exceptions = []exception{
-}
+var exceptions []exception // at most ten
 
 // A phrase is an entry of phrases.txt.
 type phrase struct {
