@@ -114,14 +114,14 @@ func BenchmarkRequest(b *testing.B) {
 // what the door itself costs beside the fields, for nearly every request. Of the server
 // it has nothing but deadlines that can be set.
 func BenchmarkWarm(b *testing.B) {
-	who := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, "1") }}
+	current := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, "1") }}
 	d, err := New(gqltest.New().Executable(), Config{
 		Limits: Limits{UserRate: -1, AnonymousRate: -1, AuthLookups: -1}, Log: slog.New(slog.DiscardHandler),
 		Authenticate: func(_ context.Context, c Credentials) AuthResult {
 			if c.Token == "" {
 				return AuthResult{}
 			}
-			return who
+			return current
 		},
 	})
 	if err != nil {

@@ -32,9 +32,9 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{status, errcode.Errorf(code, format, args...)}
 }
 
-// atMost is a body of which no more is read than shows that it is beyond a limit: one of a
+// limitBody is a body of which no more is read than shows that it is beyond a limit: one of a
 // length that net/http knows, and that was looked at, is that as it is.
-func atMost(body io.Reader, length int64, limit int) io.Reader {
+func limitBody(body io.Reader, length int64, limit int) io.Reader {
 	if limit < 0 || length >= 0 {
 		return body
 	}
@@ -64,17 +64,17 @@ func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *
 		case errors.Is(err, io.EOF):
 			return text, nil
 		case err != nil:
-			return nil, unread(err)
+			return nil, readFailure(err)
 		}
 	}
 }
 
-// unread says why a body could not be read to its end.
-func unread(err error) *failure {
+// readFailure says why a body could not be read to its end.
+func readFailure(err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fail(http.StatusRequestTimeout, errcode.Timeout, "The request did not arrive in time.")
-	case errors.Is(err, errNoRoom):
+	case errors.Is(err, errNoMemory):
 		return noMemory()
 	}
 	return fail(http.StatusBadRequest, errcode.BadRequest, "The request broke off.")
@@ -82,7 +82,7 @@ func unread(err error) *failure {
 
 // decode is [request.Decode] with the limits of the server.
 func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
-	params, err := request.Decode(text, d.cfg.Limits.json(), d.texts)
+	params, err := request.Decode(text, d.cfg.Limits.json(), d.interner)
 	if err != nil {
 		return nil, &failure{http.StatusBadRequest, err}
 	}
@@ -133,10 +133,10 @@ func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	return params, nil
 }
 
-// within gives the reading of a body a time, none if that is negative; 0 is what
+// withReadDeadline gives the reading of a body a time, none if that is negative; 0 is what
 // [Server.bodyTime] gave it. The deadline stays when it was missed: the server would
 // otherwise wait for the rest of the body.
-func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
+func withReadDeadline(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
 	if limit < 0 {
 		return read()
 	}

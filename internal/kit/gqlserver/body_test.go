@@ -345,7 +345,7 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := quota.NewByteBudget(1<<20, 0)
 			held := quota.NewMemory(b, "a")
-			got, failed := readAll(atMost(tt.reader, -1, tt.limit), tt.limit, held, nil)
+			got, failed := readAll(limitBody(tt.reader, -1, tt.limit), tt.limit, held, nil)
 			switch {
 			case tt.status == 0 && failed != nil, tt.status != 0 && (failed == nil || failed.status != tt.status):
 				t.Fatalf("got %+v, want %d", failed, tt.status)

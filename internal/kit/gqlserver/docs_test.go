@@ -68,7 +68,7 @@ func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
 		case want.number != nil && *is[i].number != *want.number:
 			t.Errorf("the default of %s is %d, not %s", want.name, *want.number, rows[want.name])
 		case want.span != nil && *is[i].span != *want.span:
-			t.Errorf("the default of %s is %v, not %s", want.name, time.Duration(want.normal), rows[want.name])
+			t.Errorf("the default of %s is %v, not %s", want.name, time.Duration(want.fallback), rows[want.name])
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	loadTime   = 5 * time.Second
-	loadAhead  = 128                    // updates that are loaded together
-	lookAhead  = 1 << 16                // entries among which they are looked for
-	firstPause = 100 * time.Millisecond // between two tries
-	longPause  = 2 * time.Second
-	maxTries   = 5 // at a response without such errors as go by
-	tryTime    = 10 * time.Second
+	loadTimeout   = 5 * time.Second
+	loadAhead     = 128                    // updates that are loaded together
+	scanAhead     = 1 << 16                // entries among which they are looked for
+	minRetryPause = 100 * time.Millisecond // between two tries
+	maxRetryPause = 2 * time.Second
+	maxAttempts   = 5 // at a response without such errors as go by
+	retryTime     = 10 * time.Second
 )
 
 // An outcome is what became of an execution.
@@ -37,12 +37,12 @@ const (
 
 // payload is the response to an update, nil if there is nothing to tell.
 func (p *sharedExecution) payload(u *broadcast.Update) ([]byte, outcome) {
-	if payload, known := p.memo.find(u); known {
+	if payload, known := p.cache.find(u); known {
 		return payload, executed
 	}
 	payload, sure, end := p.execute(u)
-	if end == executed && sure && !p.alone {
-		p.memo.add(u, payload)
+	if end == executed && sure && !p.single {
+		p.cache.add(u, payload)
 	}
 	return payload, end
 }
@@ -51,36 +51,36 @@ func (p *sharedExecution) payload(u *broadcast.Update) ([]byte, outcome) {
 // stores as long as there are members. It is not sure if the next try could be another one.
 func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure bool, _ outcome) {
 	d := p.broadcasts.server
-	p.tainted = false
-	begun, pause := time.Now(), firstPause
+	p.sawPersonal = false
+	start, pause := time.Now(), minRetryPause
 	for tries := 0; ; {
-		res, err := p.once(u)
+		res, err := p.runUpdate(u)
 		switch {
 		case p.ctx.Err() != nil:
 			return nil, false, stopped
-		case p.tainted && !p.alone:
+		case p.sawPersonal && !p.single:
 			return nil, false, personal
 		case errors.Is(err, broadcast.ErrSkip):
 			return nil, true, executed
 		case err != nil:
-			if p.broadcasts.complaints.Allow() {
+			if p.broadcasts.loadWarnings.Allow() {
 				d.log.WarnContext(p.ctx, "an update cannot be loaded, and is tried again", "err", err)
 			}
 		default:
 			// What one member may not begin another one may: each try asks another one.
-			passes := passing(res.Errors) || p.op == nil && p.unopened && !p.alone
-			if tries++; tries >= maxTries || time.Since(begun) > tryTime || !passes {
+			passes := isTransient(res.Errors) || p.op == nil && p.openRefused && !p.single
+			if tries++; tries >= maxAttempts || time.Since(start) > retryTime || !passes {
 				d.metrics.executions.Inc()
 				return payloadOf(res), !passes, executed
 			}
 		}
 		_ = clock.Sleep(p.ctx, pause)
-		pause = min(2*pause, longPause)
+		pause = min(2*pause, maxRetryPause)
 	}
 }
 
-// passing says whether errors may be gone at the next try.
-func passing(errs gqlerror.List) bool {
+// isTransient says whether errors may be gone at the next try.
+func isTransient(errs gqlerror.List) bool {
 	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return slices.Contains([]string{errcode.Unavailable, errcode.Internal, errcode.Timeout}, errcode.Of(err))
 	})
@@ -97,29 +97,29 @@ func payloadOf(res *graphql.Response) []byte {
 	return text
 }
 
-// once loads and executes an update. An operation that does not answer is made anew, once.
+// runUpdate loads and executes an update. An operation that does not answer is made anew, once.
 // The error is that of the update.
-func (p *sharedExecution) once(u *broadcast.Update) (res *graphql.Response, err error) {
+func (p *sharedExecution) runUpdate(u *broadcast.Update) (res *graphql.Response, err error) {
 	for range 2 {
 		if p.op == nil {
 			refused := p.open()
-			if p.unopened = refused != nil; p.unopened {
+			if p.openRefused = refused != nil; p.openRefused {
 				return refused, nil
 			}
 		}
-		if res, err = p.answer(u); p.op != nil {
+		if res, err = p.runOperation(u); p.op != nil {
 			break
 		}
 	}
 	return res, err
 }
 
-// answer drops an operation that gave no answer or ended with it.
-func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error) {
+// runOperation drops an operation that gave no answer or ended with it.
+func (p *sharedExecution) runOperation(u *broadcast.Update) (*graphql.Response, error) {
 	op := p.op
 	defer func() {
-		if op.joint.Personal() {
-			p.tainted = true
+		if op.handoff.Personal() {
+			p.sawPersonal = true
 		}
 	}()
 	v, err := p.load(op, u)
@@ -129,7 +129,7 @@ func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := op.joint.Deliver(v); err != nil {
+	if err := op.handoff.Deliver(v); err != nil {
 		p.drop()
 		return &graphql.Response{Errors: gqlerror.List{op.server.present(op.ctx, err)}}, nil
 	}
@@ -152,7 +152,7 @@ func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error)
 func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) {
 	var wanted []*broadcast.Update
 	want := func(u *broadcast.Update) {
-		if _, known := p.memo.find(u); known {
+		if _, known := p.cache.find(u); known {
 			return
 		}
 		if _, known := p.loaded[u]; !known && !slices.Contains(wanted, u) {
@@ -166,7 +166,7 @@ func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) 
 		return
 	}
 	var last *broadcast.Update // of many for one it is told to stands behind the other
-	for i := range behind[:min(len(behind), lookAhead)] {
+	for i := range behind[:min(len(behind), scanAhead)] {
 		if e := &behind[i]; e.u != nil && e.u != last && e.current() {
 			last = e.u
 			if want(e.u); len(wanted) == loadAhead {
@@ -180,7 +180,7 @@ func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) 
 	if p.loaded == nil {
 		p.loaded = make(map[*broadcast.Update]any, batchSize)
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, loadTime)
+	ctx, cancel := context.WithTimeout(p.ctx, loadTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -203,7 +203,7 @@ func (p *sharedExecution) load(op *operation, u *broadcast.Update) (v any, err e
 		delete(p.loaded, u)
 		return v, nil
 	}
-	ctx, cancel := context.WithTimeout(op.ctx, loadTime)
+	ctx, cancel := context.WithTimeout(op.ctx, loadTimeout)
 	defer cancel()
 	return p.loadOne(ctx, u)
 }
@@ -220,7 +220,7 @@ func (p *sharedExecution) loadOne(ctx context.Context, u *broadcast.Update) (v a
 // open begins the operation of the pipe as one of its members would. What is refused comes
 // back.
 func (p *sharedExecution) open() *graphql.Response {
-	m := p.broadcasts.someone(p)
+	m := p.broadcasts.anySubscriber(p)
 	if m == nil { // the pipe has ended
 		return &graphql.Response{}
 	}
@@ -240,7 +240,7 @@ func (p *sharedExecution) open() *graphql.Response {
 		op.close()
 		return refused
 	}
-	op.joint.Personal() // who may subscribe is asked of each
+	op.handoff.Personal() // who may subscribe is asked of each
 	p.op, p.stop = op, stop
 	return nil
 }
@@ -259,20 +259,20 @@ func (p *sharedExecution) drop() {
 type payloadCache struct {
 	total    *atomic.Int64 // bytes of all memos
 	payloads map[*broadcast.Update][]byte
-	order    []memorized // the oldest first
+	order    []cachedPayload // the oldest first
 	bytes    int
 }
 
-type memorized struct {
+type cachedPayload struct {
 	u  *broadcast.Update
 	at time.Time
 }
 
 const (
-	memoSize  = 4096 // more than the longest replay: else one that is longer would find nothing
-	memoBytes = 4 * mb
-	memoTotal = 64 * mb // of all pipes; when it is full, nothing more is remembered until something is old
-	memoAge   = 10 * time.Second
+	cacheSize  = 4096 // more than the longest replay: else one that is longer would find nothing
+	cacheBytes = 4 * mb
+	cacheTotal = 64 * mb // of all pipes; when it is full, nothing more is remembered until something is old
+	cacheTTL   = 10 * time.Second
 )
 
 func (m *payloadCache) empty() bool { return len(m.order) == 0 }
@@ -288,32 +288,32 @@ func (m *payloadCache) count(bytes int) {
 }
 
 func (m *payloadCache) find(u *broadcast.Update) (payload []byte, known bool) {
-	m.shrink(memoSize, time.Now())
+	m.evict(cacheSize, time.Now())
 	payload, known = m.payloads[u]
 	return payload, known
 }
 
 func (m *payloadCache) add(u *broadcast.Update, payload []byte) {
 	now := time.Now()
-	m.shrink(memoSize-1, now)
-	if m.total.Load()+int64(len(payload)) > memoTotal {
+	m.evict(cacheSize-1, now)
+	if m.total.Load()+int64(len(payload)) > cacheTotal {
 		return
 	}
 	if m.payloads == nil {
 		m.payloads = map[*broadcast.Update][]byte{}
 	}
 	m.payloads[u] = slices.Clip(payload)
-	m.order = append(m.order, memorized{u, now})
+	m.order = append(m.order, cachedPayload{u, now})
 	m.count(len(payload))
 }
 
-// shrink forgets what is too old or too much.
-func (m *payloadCache) shrink(size int, now time.Time) {
-	for len(m.order) > 0 && (len(m.order) > size || m.bytes > memoBytes || now.Sub(m.order[0].at) > memoAge) {
+// evict forgets what is too old or too much.
+func (m *payloadCache) evict(size int, now time.Time) {
+	for len(m.order) > 0 && (len(m.order) > size || m.bytes > cacheBytes || now.Sub(m.order[0].at) > cacheTTL) {
 		u := m.order[0].u
 		m.count(-len(m.payloads[u]))
 		delete(m.payloads, u)
-		m.order[0] = memorized{}
+		m.order[0] = cachedPayload{}
 		m.order = m.order[1:]
 	}
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	maxWaiting  = 1 << 20                // entries for a worker; with more, members fall behind
-	batchSize   = 32                     // updates that are handed out together at most
-	batchBytes  = 256 * kb               // that a batch should have at most: a carrier takes all of it or nothing
-	batchTime   = 250 * time.Millisecond // what their execution should take at most
-	oneHand     = 512                    // members; more are served by several goroutines
-	keptEntries = 1 << 16                // the longest queue that an idle worker keeps
-	keptScratch = 1 << 20                // bytes
+	maxQueued      = 1 << 20                // entries for a worker; with more, members fall behind
+	batchSize      = 32                     // updates that are handed out together at most
+	batchBytes     = 256 * kb               // that a batch should have at most: a carrier takes all of it or nothing
+	batchTime      = 250 * time.Millisecond // what their execution should take at most
+	maxSerial      = 512                    // members; more are served by several goroutines
+	maxIdleEntries = 1 << 16                // the longest queue that an idle worker keeps
+	maxIdleScratch = 1 << 20                // bytes
 )
 
 // A sharedExecution executes what its members are pushed and hands it out. It has a goroutine as
@@ -26,28 +26,28 @@ const (
 type sharedExecution struct {
 	broadcasts *broadcaster
 	key        document.Selection
-	alone      bool // has one member, whose answers may depend on who that is
+	single     bool // has one member, whose answers may depend on who that is
 
-	members map[*subscriber]struct{} // broadcasts' mutex guards it
+	subscribers map[*subscriber]struct{} // broadcasts' mutex guards it
 
 	ctx    context.Context // ends with the pipe
 	cancel context.CancelFunc
 
-	mu      sync.Mutex
-	queue   []delivery
-	behind  []*subscriber // behindPipe
-	working bool
-	closed  bool
-	forget  *time.Timer // empties the memo; nil at first
+	mu         sync.Mutex
+	queue      []delivery
+	behind     []*subscriber // behindPipe
+	working    bool
+	closed     bool
+	cacheTimer *time.Timer // empties the memo; nil at first
 
 	// These are the worker's, or, without one, the mutex guards them.
-	op       *operation                // nil before its first update, and when it failed
-	stop     func() bool               // so that the end of the pipe is not that of op any more
-	unopened bool                      // its operation was refused to the member that should begin it
-	tainted  bool                      // by who asks
-	batch    int                       // updates that the next batch has at most; 0 at first
-	loaded   map[*broadcast.Update]any // of this batch and the next ones, which were loaded together
-	memo     payloadCache
+	op          *operation                // nil before its first update, and when it failed
+	stop        func() bool               // so that the end of the pipe is not that of op any more
+	openRefused bool                      // its operation was refused to the member that should begin it
+	sawPersonal bool                      // by who asks
+	batch       int                       // updates that the next batch has at most; 0 at first
+	loaded      map[*broadcast.Update]any // of this batch and the next ones, which were loaded together
+	cache       payloadCache
 }
 
 // An delivery is an update for a member, or its end.
@@ -60,8 +60,8 @@ type delivery struct {
 // current is false when the member does not want it any more.
 func (e *delivery) current() bool { return e.gen == e.m.gen.Load() }
 
-func newPipe(b *broadcaster, key document.Selection, alone bool) *sharedExecution {
-	p := &sharedExecution{broadcasts: b, key: key, alone: alone, members: map[*subscriber]struct{}{}, memo: payloadCache{total: &b.remembered}}
+func newSharedExecution(b *broadcaster, key document.Selection, alone bool) *sharedExecution {
+	p := &sharedExecution{broadcasts: b, key: key, single: alone, subscribers: map[*subscriber]struct{}{}, cache: payloadCache{total: &b.cachedBytes}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	b.server.metrics.selections.Inc()
 	return p
@@ -73,16 +73,16 @@ func (p *sharedExecution) end() {
 	p.cancel()
 	p.broadcasts.server.metrics.selections.Dec()
 	if !p.working {
-		p.free()
+		p.release()
 	}
 }
 
-// free gives back what the pipe holds.
-func (p *sharedExecution) free() {
+// release gives back what the pipe holds.
+func (p *sharedExecution) release() {
 	p.drop()
-	p.memo.clear()
-	if p.forget != nil {
-		p.forget.Stop()
+	p.cache.clear()
+	if p.cacheTimer != nil {
+		p.cacheTimer.Stop()
 	}
 }
 
@@ -108,26 +108,26 @@ func (p *sharedExecution) wake() {
 // work serves what waits until nothing does.
 func (p *sharedExecution) work(w *worker) {
 	for {
-		taken, behind, ok := p.take(w)
+		queued, behind, ok := p.take(w)
 		if !ok {
-			w.rest()
+			w.release()
 			p.broadcasts.workers.Put(w)
 			return
 		}
-		p.guarded(w, taken, behind)
-		clear(taken)
-		w.spare = taken[:0]
+		p.serveGuarded(w, queued, behind)
+		clear(queued)
+		w.spare = queued[:0]
 	}
 }
 
 // take returns what waits. ok is false if that is nothing: then the worker is over.
-func (p *sharedExecution) take(w *worker) (taken []delivery, behind []*subscriber, ok bool) {
+func (p *sharedExecution) take(w *worker) (queued []delivery, behind []*subscriber, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed && len(p.queue)+len(p.behind) > 0 {
-		taken, behind = p.queue, p.behind
+		queued, behind = p.queue, p.behind
 		p.queue, p.behind, w.spare = w.spare, nil, nil
-		return taken, behind, true
+		return queued, behind, true
 	}
 	p.working = false
 	if cap(p.queue) > cap(w.spare) {
@@ -137,52 +137,52 @@ func (p *sharedExecution) take(w *worker) (taken []delivery, behind []*subscribe
 	p.queue, p.behind = nil, nil
 	switch {
 	case p.closed:
-		p.free()
-	case p.memo.empty():
-	case p.forget == nil:
-		p.forget = time.AfterFunc(memoAge, p.forgetAll)
+		p.release()
+	case p.cache.empty():
+	case p.cacheTimer == nil:
+		p.cacheTimer = time.AfterFunc(cacheTTL, p.clearIdleCache)
 	default:
-		p.forget.Reset(memoAge)
+		p.cacheTimer.Reset(cacheTTL)
 	}
 	return nil, nil, false
 }
 
-// forgetAll empties the memo of a pipe that is idle.
-func (p *sharedExecution) forgetAll() {
+// clearIdleCache empties the memo of a pipe that is idle.
+func (p *sharedExecution) clearIdleCache() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.working {
-		p.memo.clear()
+		p.cache.clear()
 	}
 }
 
-// guarded serves what was taken. Whoever is to hear of a panic loses its subscription.
-func (p *sharedExecution) guarded(w *worker, taken []delivery, behind []*subscriber) {
+// serveGuarded serves what was taken. Whoever is to hear of a panic loses its subscription.
+func (p *sharedExecution) serveGuarded(w *worker, queued []delivery, behind []*subscriber) {
 	defer func() {
 		if v := recover(); v != nil {
 			err := p.broadcasts.server.recovered(p.ctx, v)
 			p.broadcasts.finishAll(p, err)
 		}
 	}()
-	p.serve(w, taken)
-	for _, m := range behind { // nothing that was taken is theirs any more
-		m.resume(behindPipe)
+	p.serve(w, queued)
+	for _, m := range behind { // nothing that was queued is theirs any more
+		m.resume(behindQueue)
 	}
 }
 
 // serve executes and hands out what was taken.
-func (p *sharedExecution) serve(w *worker, taken []delivery) {
+func (p *sharedExecution) serve(w *worker, queued []delivery) {
 	defer func() { clear(p.loaded) }() // what is not handed out is loaded anew another time
-	for len(taken) > 0 {
-		n := w.sort(taken, cmp.Or(p.batch, batchSize))
-		p.preload(w.updates, taken[n:])
-		begun, bytes := time.Now(), 0
+	for len(queued) > 0 {
+		n := w.prepare(queued, cmp.Or(p.batch, batchSize))
+		p.preload(w.updates, queued[n:])
+		start, bytes := time.Now(), 0
 		for _, u := range w.updates {
 			payload, end := p.payload(u)
 			switch end {
 			case executed:
 			case personal:
-				p.broadcasts.split(p, taken)
+				p.broadcasts.split(p, queued)
 				return
 			case stopped:
 				return
@@ -192,13 +192,13 @@ func (p *sharedExecution) serve(w *worker, taken []delivery) {
 		}
 		// Who waits for a replay should have some of it soon: what takes long is handed
 		// out in smaller parts.
-		if time.Since(begun) > batchTime || bytes > batchBytes {
+		if time.Since(start) > batchTime || bytes > batchBytes {
 			p.batch = max(len(w.updates)/2, 1)
 		} else {
 			p.batch = min(2*cmp.Or(p.batch, batchSize), batchSize)
 		}
-		w.handOut(p, taken[:n])
-		taken = taken[n:]
+		w.deliver(p, queued[:n])
+		queued = queued[n:]
 	}
 }
 
@@ -207,25 +207,25 @@ type worker struct {
 	spare []delivery // an empty queue
 
 	// A batch.
-	updates  []*broadcast.Update
-	payloads [][]byte // of the updates; nil for nothing to tell
-	which    []int8   // of the updates each entry has; -1 for none
-	next     []int32  // the next entry of the same member, from 1; 0 for none
-	members  []*subscriber
-	scratch  [][]byte // of each goroutine
+	updates     []*broadcast.Update
+	payloads    [][]byte // of the updates; nil for nothing to tell
+	updateOf    []int8   // of the updates each entry has; -1 for none
+	next        []int32  // the next entry of the same member, from 1; 0 for none
+	subscribers []*subscriber
+	scratch     [][]byte // of each goroutine
 }
 
-// rest lets go what need not be kept.
-func (w *worker) rest() {
+// release lets go what need not be kept.
+func (w *worker) release() {
 	w.reset()
-	if cap(w.spare) > keptEntries {
+	if cap(w.spare) > maxIdleEntries {
 		w.spare = nil
 	}
-	if cap(w.which) > keptEntries {
-		w.which, w.next, w.members = nil, nil, nil
+	if cap(w.updateOf) > maxIdleEntries {
+		w.updateOf, w.next, w.subscribers = nil, nil, nil
 	}
 	for i := range w.scratch {
-		if cap(w.scratch[i]) > keptScratch {
+		if cap(w.scratch[i]) > maxIdleScratch {
 			w.scratch[i] = nil
 		}
 	}
@@ -234,40 +234,40 @@ func (w *worker) rest() {
 func (w *worker) reset() {
 	clear(w.updates)
 	clear(w.payloads)
-	clear(w.members)
-	w.updates, w.payloads, w.which, w.next, w.members = w.updates[:0], w.payloads[:0], w.which[:0], w.next[:0], w.members[:0]
+	clear(w.subscribers)
+	w.updates, w.payloads, w.updateOf, w.next, w.subscribers = w.updates[:0], w.payloads[:0], w.updateOf[:0], w.next[:0], w.subscribers[:0]
 }
 
-// sort prepares a batch from the beginning of what was taken: of a few updates, all that
+// prepare prepares a batch from the beginning of what was taken: of a few updates, all that
 // comes before another one. It returns its length.
-func (w *worker) sort(taken []delivery, most int) int {
+func (w *worker) prepare(queued []delivery, most int) int {
 	w.reset()
 	at := -1
-	for i := range taken {
-		e := &taken[i]
+	for i := range queued {
+		e := &queued[i]
 		which := -1
 		switch {
 		case !e.current():
 		case e.u == nil:
-			w.gather(e.m, i)
+			w.addDelivery(e.m, i)
 		default:
 			if at < 0 || w.updates[at] != e.u {
-				at = w.find(e.u, most)
+				at = w.updateIndex(e.u, most)
 			}
 			if at < 0 {
 				return i
 			}
 			which = at
-			w.gather(e.m, i)
+			w.addDelivery(e.m, i)
 		}
-		w.which = append(w.which, int8(which)) //nolint:gosec // less than batchSize
+		w.updateOf = append(w.updateOf, int8(which)) //nolint:gosec // less than batchSize
 		w.next = append(w.next, 0)
 	}
-	return len(taken)
+	return len(queued)
 }
 
-// find is the place of an update in the batch, -1 if it has no room.
-func (w *worker) find(u *broadcast.Update, most int) int {
+// updateIndex is the place of an update in the batch, -1 if it has no room.
+func (w *worker) updateIndex(u *broadcast.Update, most int) int {
 	for i, other := range w.updates {
 		if other == u {
 			return i
@@ -280,35 +280,35 @@ func (w *worker) find(u *broadcast.Update, most int) int {
 	return len(w.updates) - 1
 }
 
-// gather notes an entry of a member behind those that it has.
-func (w *worker) gather(m *subscriber, i int) {
+// addDelivery notes an entry of a member behind those that it has.
+func (w *worker) addDelivery(m *subscriber, i int) {
 	at := int32(i + 1) //nolint:gosec // at most mostWaiting
 	if m.first == 0 {
 		m.first = at
-		w.members = append(w.members, m)
+		w.subscribers = append(w.subscribers, m)
 	} else {
 		w.next[m.last-1] = at
 	}
 	m.last = at
 }
 
-// handOut gives a batch to its members.
-func (w *worker) handOut(p *sharedExecution, batch []delivery) {
-	hands := 1
-	if len(w.members) > oneHand {
-		hands = runtime.GOMAXPROCS(0)
+// deliver gives a batch to its members.
+func (w *worker) deliver(p *sharedExecution, batch []delivery) {
+	goroutines := 1
+	if len(w.subscribers) > maxSerial {
+		goroutines = runtime.GOMAXPROCS(0)
 	}
-	for len(w.scratch) < hands {
+	for len(w.scratch) < goroutines {
 		w.scratch = append(w.scratch, nil)
 	}
-	size := (len(w.members) + hands - 1) / hands
+	size := (len(w.subscribers) + goroutines - 1) / goroutines
 	var others sync.WaitGroup
-	for i := 1; i < hands; i++ {
-		from := min(i*size, len(w.members))
-		share := w.members[from:min(from+size, len(w.members))]
-		others.Go(func() { w.serve(p, batch, share, &w.scratch[i]) })
+	for i := 1; i < goroutines; i++ {
+		from := min(i*size, len(w.subscribers))
+		share := w.subscribers[from:min(from+size, len(w.subscribers))]
+		others.Go(func() { w.deliverTo(p, batch, share, &w.scratch[i]) })
 	}
-	w.serve(p, batch, w.members[:min(size, len(w.members))], &w.scratch[0])
+	w.deliverTo(p, batch, w.subscribers[:min(size, len(w.subscribers))], &w.scratch[0])
 	others.Wait()
 	for _, u := range w.updates {
 		if !u.At.IsZero() {
@@ -317,11 +317,11 @@ func (w *worker) handOut(p *sharedExecution, batch []delivery) {
 	}
 }
 
-// serve gives each of some members what the batch has for it.
-func (w *worker) serve(p *sharedExecution, batch []delivery, members []*subscriber, scratch *[]byte) {
+// deliverTo gives each of some members what the batch has for it.
+func (w *worker) deliverTo(p *sharedExecution, batch []delivery, members []*subscriber, scratch *[]byte) {
 	out, sent := *scratch, 0
 	for _, m := range members {
-		first, n, ends, seq := m.first, 0, false, m.taken
+		first, n, ends, seq := m.first, 0, false, m.lastSeq
 		m.first, out = 0, out[:0]
 		for i := first; i != 0; i = w.next[i-1] {
 			e := &batch[i-1]
@@ -332,44 +332,44 @@ func (w *worker) serve(p *sharedExecution, batch []delivery, members []*subscrib
 				ends = true
 				break
 			}
-			if payload := w.payloads[w.which[i-1]]; payload != nil {
-				out = m.carrier.appendNext(out, m, payload, e.u)
+			if payload := w.payloads[w.updateOf[i-1]]; payload != nil {
+				out = m.sink.appendNext(out, m, payload, e.u)
 				n++
 			}
 			seq = e.u.Seq
 		}
-		drains := m.carrier.drains()
-		if n > 0 && !m.carrier.offer(out) {
-			m.refused(drains)
+		drains := m.sink.drains()
+		if n > 0 && !m.sink.offer(out) {
+			m.handleRefusal(drains)
 			continue
 		}
-		m.taken = seq
+		m.lastSeq = seq
 		sent += n
 		if ends {
-			m.over()
+			m.finishQueued()
 		}
 	}
 	*scratch = out
 	p.broadcasts.server.metrics.deliveries.Add(float64(sent))
 }
 
-// refused notes that the carrier took nothing, which had drained so often before.
-func (m *subscriber) refused(drains uint64) {
+// handleRefusal notes that the carrier took nothing, which had drained so often before.
+func (m *subscriber) handleRefusal(drains uint64) {
 	p := m.lock()
 	if !m.closed {
-		m.fall(behindAll)
+		m.fallBehind(behindSink)
 	}
 	p.mu.Unlock()
-	if m.carrier.drains() != drains { // and found nobody that had fallen behind
+	if m.sink.drains() != drains { // and found nobody that had fallen behind
 		m.drained()
 	}
 }
 
-// over has the carrier tell the end, behind what it took.
-func (m *subscriber) over() {
+// finishQueued has the carrier tell the end, behind what it took.
+func (m *subscriber) finishQueued() {
 	p := m.lock()
 	defer p.mu.Unlock()
-	if m.ending && !m.closed {
-		m.finish(m.ended)
+	if m.endQueued && !m.closed {
+		m.finish(m.endErr)
 	}
 }

@@ -31,9 +31,9 @@ type sink interface {
 	offer(messages []byte) bool
 	// drains is how often it has called drained of its members.
 	drains() uint64
-	// conclude tells the client that nothing comes any more, behind all that was taken, and
+	// finishSubscriber tells the client that nothing comes any more, behind all that was taken, and
 	// why if that is an error. It closes the member, and may wait.
-	conclude(m *subscriber, err error)
+	finishSubscriber(m *subscriber, err error)
 }
 
 // broadcaster are all pipes and members of a door.
@@ -42,21 +42,21 @@ type broadcaster struct {
 	workers sync.Pool      // of *worker
 	work    sync.WaitGroup // workers, and what ends members
 
-	complaints clock.Throttle
+	loadWarnings clock.Throttle
 
-	remembered atomic.Int64 // bytes in the memos of all pipes
+	cachedBytes atomic.Int64 // bytes in the memos of all pipes
 
-	mu       sync.Mutex
-	pipes    map[document.Selection]*sharedExecution // that are shared
-	personal map[document.Selection]struct{}
+	mu         sync.Mutex
+	executions map[document.Selection]*sharedExecution // that are shared
+	personal   map[document.Selection]struct{}
 }
 
 const maxPersonal = 1024 // selections of which it is known that answers depend on who asks
 
-func newBroadcasts(d *Server) *broadcaster {
+func newBroadcaster(d *Server) *broadcaster {
 	return &broadcaster{
 		server: d, workers: sync.Pool{New: func() any { return new(worker) }},
-		pipes: map[document.Selection]*sharedExecution{}, personal: map[document.Selection]struct{}{},
+		executions: map[document.Selection]*sharedExecution{}, personal: map[document.Selection]struct{}{},
 	}
 }
 
@@ -83,74 +83,74 @@ func (m *subscriber) follow(s broadcast.Source) error {
 	p := m.lock()
 	closed := m.closed
 	if !closed {
-		m.following = f
+		m.subscription = f
 	}
-	resume := m.resumeLate
+	resume := m.pendingResume
 	p.mu.Unlock()
 	switch {
 	case closed:
 		f.Close()
-	case resume != taking:
+	case resume != receiving:
 		m.resume(resume)
 	}
 	return nil
 }
 
-// join makes the subscription that an operation began a member, which must be closed. Its
+// subscribe makes the subscription that an operation began a member, which must be closed. Its
 // own operation will have the values of ctx. It takes over the caller's memory.
-func (b *broadcaster) join(ctx context.Context, op *operation, to sink) *subscriber {
-	m := &subscriber{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
+func (b *broadcaster) subscribe(ctx context.Context, op *operation, to sink) *subscriber {
+	m := &subscriber{broadcasts: b, sink: to, ctx: ctx, params: op.params, caller: op.caller, memory: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
-	m.key, m.shares = document.SelectionOf(op.oc)
-	b.enter(m)
+	m.key, m.shareable = document.SelectionOf(op.oc)
+	b.register(m)
 	return m
 }
 
-func (b *broadcaster) enter(m *subscriber) {
+func (b *broadcaster) register(m *subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.server.metrics.subscriptions.Inc()
 	_, personal := b.personal[m.key]
-	if !m.shares || personal {
-		b.put(m, newPipe(b, m.key, true))
+	if !m.shareable || personal {
+		b.assign(m, newSharedExecution(b, m.key, true))
 		return
 	}
-	p := b.pipes[m.key]
+	p := b.executions[m.key]
 	if p == nil {
-		p = newPipe(b, m.key, false)
-		b.pipes[m.key] = p
+		p = newSharedExecution(b, m.key, false)
+		b.executions[m.key] = p
 	}
-	b.put(m, p)
+	b.assign(m, p)
 }
 
-// put has a pipe's members be one more. It is for those who hold the mutex.
-func (b *broadcaster) put(m *subscriber, p *sharedExecution) {
-	p.members[m] = struct{}{}
-	m.pipe.Store(p)
+// assign has a pipe's members be one more. It is for those who hold the mutex.
+func (b *broadcaster) assign(m *subscriber, p *sharedExecution) {
+	p.subscribers[m] = struct{}{}
+	m.execution.Store(p)
 }
 
-func (b *broadcaster) leave(m *subscriber) {
+func (b *broadcaster) unregister(m *subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.server.metrics.subscriptions.Dec()
-	p := m.pipe.Load()
-	delete(p.members, m)
-	if len(p.members) > 0 {
+	p := m.execution.Load()
+	delete(p.subscribers, m)
+	if len(p.subscribers) > 0 {
 		return
 	}
-	if b.pipes[p.key] == p {
-		delete(b.pipes, p.key)
+	if b.executions[p.key] == p {
+		delete(b.executions, p.key)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
 }
 
-// someone is a member of a pipe, another one each time; nil if there is none any more.
-func (b *broadcaster) someone(p *sharedExecution) *subscriber {
+// anySubscriber is a member of a pipe, another one each time; nil if there is none any more.
+func (b *broadcaster) anySubscriber(p *sharedExecution) *subscriber {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for m := range p.members { // whose order is random
+	for m := range p.subscribers { // whose order is random
 		return m
 	}
 	return nil
@@ -159,20 +159,20 @@ func (b *broadcaster) someone(p *sharedExecution) *subscriber {
 // split gives each member of a pipe one of its own, with its share of what waits: first
 // what the pipe's worker has taken, which calls it. Who wants the same later gets one
 // too.
-func (b *broadcaster) split(p *sharedExecution, taken []delivery) {
+func (b *broadcaster) split(p *sharedExecution, queued []delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.remember(p.key)
-	if b.pipes[p.key] == p {
-		delete(b.pipes, p.key)
+	b.markPersonal(p.key)
+	if b.executions[p.key] == p {
+		delete(b.executions, p.key)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shares := make(map[*subscriber]*sharedExecution, len(p.members))
-	for m := range p.members {
-		shares[m] = newPipe(b, p.key, true)
+	shares := make(map[*subscriber]*sharedExecution, len(p.subscribers))
+	for m := range p.subscribers {
+		shares[m] = newSharedExecution(b, p.key, true)
 	}
-	for _, waiting := range [][]delivery{taken, p.queue} {
+	for _, waiting := range [][]delivery{queued, p.queue} {
 		for _, e := range waiting {
 			if own := shares[e.m]; own != nil && e.current() {
 				own.queue = append(own.queue, e)
@@ -186,16 +186,16 @@ func (b *broadcaster) split(p *sharedExecution, taken []delivery) {
 	}
 	for m, own := range shares {
 		m.first = 0
-		own.members[m] = struct{}{}
+		own.subscribers[m] = struct{}{}
 		own.mu.Lock()
-		m.pipe.Store(own)
+		m.execution.Store(own)
 		if len(own.queue)+len(own.behind) > 0 {
 			own.wake()
 		}
 		own.mu.Unlock()
 	}
 	p.queue, p.behind = nil, nil
-	clear(p.members)
+	clear(p.subscribers)
 	p.end()
 }
 
@@ -205,7 +205,7 @@ func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 	defer b.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for m := range p.members {
+	for m := range p.subscribers {
 		m.first = 0
 		if m.closed || m.finished {
 			continue
@@ -215,7 +215,7 @@ func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 	}
 }
 
-func (b *broadcaster) remember(key document.Selection) {
+func (b *broadcaster) markPersonal(key document.Selection) {
 	for old := range b.personal {
 		if len(b.personal) < maxPersonal {
 			break
@@ -230,9 +230,9 @@ func (b *broadcaster) remember(key document.Selection) {
 // it.
 type subscriber struct {
 	broadcasts *broadcaster
-	carrier    sink
+	sink       sink
 	key        document.Selection
-	shares     bool // has a key
+	shareable  bool // has a key
 
 	// What its operation is begun with, for itself or for all of its pipe.
 	ctx    context.Context // for its values
@@ -240,44 +240,44 @@ type subscriber struct {
 	caller caller
 
 	prefix []byte // the carrier's
-	held   *quota.Memory
+	memory *quota.Memory
 
-	pipe atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
-	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more
+	execution atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
+	gen       atomic.Uint32                   // of what it is pushed: what has another one counts no more
 
 	// The pipe's mutex guards these.
-	following  broadcast.Subscription // nil before it follows, and when it is closed
-	state      receiveState
-	resuming   bool         // its source was asked to
-	resumeLate receiveState // from which it is to be resumed when it follows
-	begun      bool         // something was pushed
-	ending     bool         // its end waits too
-	ended      error        // why
-	finished   bool         // its carrier is being told that
-	closed     bool
+	subscription  broadcast.Subscription // nil before it follows, and when it is closed
+	state         receiveState
+	resuming      bool         // its source was asked to
+	pendingResume receiveState // from which it is to be resumed when it follows
+	started       bool         // something was pushed
+	endQueued     bool         // its end waits too
+	endErr        error        // why
+	finished      bool         // its carrier is being told that
+	closed        bool
 
 	// These are the pipe's worker's, and whoever resumes it may read taken: then the
 	// worker has nothing of it.
-	taken int64 // the number of the last update that the carrier took
-	first int32 // of its entries in a batch, from 1; 0 for none
-	last  int32
+	lastSeq int64 // the number of the last update that the carrier took
+	first   int32 // of its entries in a batch, from 1; 0 for none
+	last    int32
 }
 
 // A receiveState is whether a member takes what it is pushed.
 type receiveState int
 
 const (
-	taking     receiveState = iota
-	behindPipe              // too much waited for the worker
-	behindAll               // too much waited in its carrier
+	receiving   receiveState = iota
+	behindQueue              // too much waited for the worker
+	behindSink               // too much waited in its carrier
 )
 
 // lock locks the pipe of a member.
 func (m *subscriber) lock() *sharedExecution {
 	for {
-		p := m.pipe.Load()
+		p := m.execution.Load()
 		p.mu.Lock()
-		if m.pipe.Load() == p {
+		if m.execution.Load() == p {
 			return p
 		}
 		p.mu.Unlock()
@@ -288,14 +288,14 @@ func (m *subscriber) lock() *sharedExecution {
 func (m *subscriber) Push(u *broadcast.Update) {
 	p := m.lock()
 	defer p.mu.Unlock()
-	if m.closed || m.ending || m.finished || m.state != taking {
+	if m.closed || m.endQueued || m.finished || m.state != receiving {
 		return
 	}
-	if !m.begun {
-		m.begun, m.taken = true, u.Seq-1
+	if !m.started {
+		m.started, m.lastSeq = true, u.Seq-1
 	}
-	if len(p.queue) >= maxWaiting {
-		m.fall(behindPipe)
+	if len(p.queue) >= maxQueued {
+		m.fallBehind(behindQueue)
 		p.behind = append(p.behind, m)
 		return
 	}
@@ -308,9 +308,9 @@ func (m *subscriber) End(err error) {
 	p := m.lock()
 	defer p.mu.Unlock()
 	switch {
-	case m.closed, m.ending, m.finished:
-	case m.state == taking:
-		m.ending, m.ended = true, err
+	case m.closed, m.endQueued, m.finished:
+	case m.state == receiving:
+		m.endQueued, m.endErr = true, err
 		p.push(delivery{nil, m, m.gen.Load()})
 	case err != nil: // it would not tell what was missed
 		m.finish(err)
@@ -322,31 +322,31 @@ func (m *subscriber) Reset() {
 	p := m.lock()
 	defer p.mu.Unlock()
 	m.gen.Add(1)
-	m.state, m.resuming, m.ending = taking, false, false
+	m.state, m.resuming, m.endQueued = receiving, false, false
 }
 
-// fall has the member take nothing more until it is resumed. Its pipe must be locked.
-func (m *subscriber) fall(behind receiveState) {
-	if m.state == taking {
+// fallBehind has the member take nothing more until it is resumed. Its pipe must be locked.
+func (m *subscriber) fallBehind(behind receiveState) {
+	if m.state == receiving {
 		m.broadcasts.server.metrics.lagged.Inc()
 	}
 	m.gen.Add(1)
 	m.state = behind
-	if m.ending && m.ended != nil {
-		m.finish(m.ended)
+	if m.endQueued && m.endErr != nil {
+		m.finish(m.endErr)
 		return
 	}
-	m.ending = false
+	m.endQueued = false
 }
 
 // finish has the carrier tell the end, behind which nothing comes. Its pipe must be locked.
 func (m *subscriber) finish(err error) {
 	m.finished = true
-	m.broadcasts.work.Go(func() { m.carrier.conclude(m, err) })
+	m.broadcasts.work.Go(func() { m.sink.finishSubscriber(m, err) })
 }
 
 // drained is called by the carrier, without a lock.
-func (m *subscriber) drained() { m.resume(behindAll) }
+func (m *subscriber) drained() { m.resume(behindSink) }
 
 // resume has the source tell again what a member that fell behind did not take.
 func (m *subscriber) resume(from receiveState) {
@@ -355,10 +355,10 @@ func (m *subscriber) resume(from receiveState) {
 		p.mu.Unlock()
 		return
 	}
-	f, after := m.following, m.taken
+	f, after := m.subscription, m.lastSeq
 	m.resuming = f != nil
 	if f == nil {
-		m.resumeLate = from
+		m.pendingResume = from
 	}
 	p.mu.Unlock()
 	if f != nil {
@@ -376,12 +376,12 @@ func (m *subscriber) close() {
 	}
 	m.closed = true
 	m.gen.Add(1)
-	f := m.following
-	m.following = nil
+	f := m.subscription
+	m.subscription = nil
 	p.mu.Unlock()
 	if f != nil {
 		f.Close()
 	}
-	m.broadcasts.leave(m)
-	m.held.Release()
+	m.broadcasts.unregister(m)
+	m.memory.Release()
 }

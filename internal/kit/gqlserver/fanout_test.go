@@ -41,7 +41,7 @@ func (s *socketSite) left() string {
 	b := s.server.broadcasts
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if got := fmt.Sprint(len(b.pipes), s.server.holders.held(), s.Running("told"), s.counts(b.server.metrics.subscriptions, b.server.metrics.selections, s.server.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
+	if got := fmt.Sprint(len(b.executions), s.server.sessions.held(), s.Running("told"), s.counts(b.server.metrics.subscriptions, b.server.metrics.selections, s.server.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
 		return got
 	}
 	return ""
@@ -340,9 +340,9 @@ func (b *breaking) appendNext(out []byte, m *subscriber, payload []byte, u *broa
 	return b.sink.appendNext(out, m, payload, u)
 }
 
-func (b *breaking) conclude(m *subscriber, err error) {
+func (b *breaking) finishSubscriber(m *subscriber, err error) {
 	<-b.may
-	b.sink.conclude(m, err)
+	b.sink.finishSubscriber(m, err)
 }
 
 // Who has lost an update is told that, and nothing behind it.
@@ -352,9 +352,9 @@ func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
 	may := make(chan struct{})
 	b := s.server.broadcasts
 	b.mu.Lock()
-	for _, p := range b.pipes {
-		for m := range p.members {
-			m.carrier = &breaking{sink: m.carrier, may: may}
+	for _, p := range b.executions {
+		for m := range p.subscribers {
+			m.sink = &breaking{sink: m.sink, may: may}
 		}
 	}
 	b.mu.Unlock()
@@ -363,7 +363,7 @@ func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
 		eventually(t, "the worker is done", func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			for _, p := range b.pipes {
+			for _, p := range b.executions {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				if p.working || len(p.queue) > 0 {
@@ -386,8 +386,8 @@ func TestSlowLoadsAreMadeTogether(t *testing.T) {
 		v := s.follow(t, "", ofA)[0]
 		var m *subscriber
 		s.server.broadcasts.mu.Lock()
-		for _, p := range s.server.broadcasts.pipes {
-			for one := range p.members {
+		for _, p := range s.server.broadcasts.executions {
+			for one := range p.subscribers {
 				m = one
 			}
 		}
@@ -449,8 +449,8 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	var m *subscriber
 	b := s.server.broadcasts
 	b.mu.Lock()
-	for _, p := range b.pipes {
-		for one := range p.members {
+	for _, p := range b.executions {
+		for one := range p.subscribers {
 			m = one
 		}
 	}
@@ -462,9 +462,9 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	})
 	const updates = loadAhead
 	var loads [updates]atomic.Int64
-	told := &replay{to: m}
+	public := &replay{to: m}
 	for i := range updates {
-		told.updates = append(told.updates, &broadcast.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
+		public.updates = append(public.updates, &broadcast.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
 			if loads[i].Add(1) > 1 && i == updates-1 {
 				return nil, broadcast.ErrSkip
 			}
@@ -473,12 +473,12 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	}
 	refused := make(chan struct{})
 	p := m.lock()
-	before := m.following
-	m.carrier, m.following = &refusing{sink: m.carrier, refused: refused}, told
-	for _, u := range told.updates {
+	before := m.subscription
+	m.sink, m.subscription = &refusing{sink: m.sink, refused: refused}, public
+	for _, u := range public.updates {
 		p.push(delivery{u, m, m.gen.Load()})
 	}
-	m.begun = true
+	m.started = true
 	p.mu.Unlock()
 	<-refused
 	b.work.Wait()
@@ -494,12 +494,12 @@ func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	var total atomic.Int64
 	payload := make([]byte, 3*mb)
 	var memos []*payloadCache
-	for range memoTotal/len(payload) + 5 {
+	for range cacheTotal/len(payload) + 5 {
 		m := &payloadCache{total: &total}
 		u := &broadcast.Update{}
 		m.add(u, payload)
 		_, known := m.find(u)
-		if known != (len(memos) < memoTotal/len(payload)) {
+		if known != (len(memos) < cacheTotal/len(payload)) {
 			t.Errorf("memo %d: remembered is %v", len(memos), known)
 		}
 		memos = append(memos, m)
@@ -514,7 +514,7 @@ func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	for range 5 {
 		one.add(&broadcast.Update{}, payload)
 	}
-	if one.find(&broadcast.Update{}); one.bytes > memoBytes || total.Load() != int64(one.bytes) {
+	if one.find(&broadcast.Update{}); one.bytes > cacheBytes || total.Load() != int64(one.bytes) {
 		t.Errorf("%d bytes, %d in all", one.bytes, total.Load())
 	}
 }
@@ -581,9 +581,9 @@ func (idleCarrier) appendNext(out []byte, m *subscriber, payload []byte, _ *broa
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 
-func (idleCarrier) offer([]byte) bool               { return true }
-func (idleCarrier) drains() uint64                  { return 0 }
-func (idleCarrier) conclude(m *subscriber, _ error) { m.close() }
+func (idleCarrier) offer([]byte) bool                       { return true }
+func (idleCarrier) drains() uint64                          { return 0 }
+func (idleCarrier) finishSubscriber(m *subscriber, _ error) { m.close() }
 
 // A moodyCarrier takes what it likes to, and checks that nothing is missing, comes twice,
 // or is somebody else's.
@@ -646,7 +646,7 @@ func (c *moodyCarrier) drain() {
 	}
 }
 
-func (c *moodyCarrier) conclude(m *subscriber, _ error) {
+func (c *moodyCarrier) finishSubscriber(m *subscriber, _ error) {
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
@@ -724,8 +724,8 @@ func TestNobodyMissesAnythingOrHearsItTwice(t *testing.T) {
 	if err := h.server.broadcasts.wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := h.schema.Running("told"); n != 0 || len(h.server.broadcasts.pipes) != 0 {
-		t.Errorf("%d are told, %d pipes are left", n, len(h.server.broadcasts.pipes))
+	if n := h.schema.Running("told"); n != 0 || len(h.server.broadcasts.executions) != 0 {
+		t.Errorf("%d are told, %d pipes are left", n, len(h.server.broadcasts.executions))
 	}
 }
 
@@ -747,13 +747,13 @@ func newHall(t testing.TB) *hall {
 
 func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber, broadcast.Source) {
 	t.Helper()
-	who := caller{key: "a", admission: AuthResult{WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, viewer) }}}
-	op, refused := h.server.start(t.Context(), who, &graphql.RawParams{Query: document})
+	current := caller{key: "a", admission: AuthResult{WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, viewer) }}}
+	op, refused := h.server.start(t.Context(), current, &graphql.RawParams{Query: document})
 	if refused != nil || op.run() != nil || op.source() == nil {
 		t.Fatal("it does not begin")
 	}
 	defer op.close()
-	return h.server.broadcasts.join(t.Context(), op, to), op.source()
+	return h.server.broadcasts.subscribe(t.Context(), op, to), op.source()
 }
 
 // A feed is a source that tells those who follow it what a test says.

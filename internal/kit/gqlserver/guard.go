@@ -95,7 +95,7 @@ func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	if c.server == nil {
 		return 0, true
 	}
-	wait, ok = c.server.absent.Left(c.key)
+	wait, ok = c.server.notFound.Left(c.key)
 	if !ok {
 		broadcast.MarkPersonal(ctx) // another caller may
 	}
@@ -114,6 +114,6 @@ func RecordRefusal(ctx context.Context, wait time.Duration) {
 // ended in nothing.
 func RecordNotFound(ctx context.Context, n int) {
 	if c := callerOf(ctx); c.server != nil {
-		c.server.absent.Spend(c.key, n)
+		c.server.notFound.Spend(c.key, n)
 	}
 }

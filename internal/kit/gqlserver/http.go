@@ -94,10 +94,10 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	if limit >= 0 && r.ContentLength > int64(limit) {
 		return nil, done, tooLong(limit)
 	}
-	failed = within(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
+	failed = withReadDeadline(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
 		into := request.BorrowBuffer()
 		defer into.Release()
-		text, failed := readAll(atMost(r.Body, r.ContentLength, limit), limit, held, into.Bytes)
+		text, failed := readAll(limitBody(r.Body, r.ContentLength, limit), limit, held, into.Bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}

@@ -327,8 +327,8 @@ func TestAnAnswerOfAnyLengthSaysHowLongItIs(t *testing.T) {
 	around := len(`{"data":{"big":""}}`)
 	for _, bytes := range []int{1, longAnswer - around - 1, longAnswer - around, longAnswer - around + 1, 3 * longAnswer} {
 		res, text := s.ask(t, "POST", "/", query("{ big(bytes: "+strconv.Itoa(bytes)+") }"), map[string]string{"Content-Type": request.MediaJSON, "Accept-Encoding": "identity"})
-		if told := res.Header.Get("Content-Length"); len(text) != bytes+around || told != strconv.Itoa(len(text)) {
-			t.Errorf("%d bytes came of %d, with a length of %q", len(text), bytes+around, told)
+		if public := res.Header.Get("Content-Length"); len(text) != bytes+around || public != strconv.Itoa(len(text)) {
+			t.Errorf("%d bytes came of %d, with a length of %q", len(text), bytes+around, public)
 		}
 	}
 }

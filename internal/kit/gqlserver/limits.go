@@ -93,19 +93,19 @@ const (
 // A limit is one field of Limits: its name as a setting, "" if it is not set by
 // name, and its default.
 type limit struct {
-	name   string
-	number *int
-	span   *time.Duration
-	normal int64
+	name     string
+	number   *int
+	span     *time.Duration
+	fallback int64
 }
 
 // all is every limit of l.
 func (l *Limits) all() []limit {
 	number := func(name string, field *int, normal int64) limit {
-		return limit{name: name, number: field, normal: normal}
+		return limit{name: name, number: field, fallback: normal}
 	}
 	span := func(name string, field *time.Duration, normal time.Duration) limit {
-		return limit{name: name, span: field, normal: int64(normal)}
+		return limit{name: name, span: field, fallback: int64(normal)}
 	}
 	return []limit{
 		number("body", &l.Body, mb),
@@ -172,9 +172,9 @@ func (l *Limits) all() []limit {
 func (l Limits) orDefaults() Limits {
 	for _, one := range l.all() {
 		if one.number != nil {
-			*one.number = cmp.Or(*one.number, int(one.normal))
+			*one.number = cmp.Or(*one.number, int(one.fallback))
 		} else {
-			*one.span = cmp.Or(*one.span, time.Duration(one.normal))
+			*one.span = cmp.Or(*one.span, time.Duration(one.fallback))
 		}
 	}
 	return l

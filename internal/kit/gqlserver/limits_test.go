@@ -39,8 +39,8 @@ func TestEveryFieldOfLimitsHasADefaultAndIsSetByItsName(t *testing.T) {
 		switch {
 		case !listed:
 			t.Errorf("%s is not listed", field)
-		case one.normal <= 0:
-			t.Errorf("%s has the default %d", field, one.normal)
+		case one.fallback <= 0:
+			t.Errorf("%s has the default %d", field, one.fallback)
 		case one.name != dashed(field) && one.name != renamed[field] && (one.name != "" || !unnamed[field]):
 			t.Errorf("%s is set by the name %q", field, one.name)
 		case names[one.name] && one.name != "":

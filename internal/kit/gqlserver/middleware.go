@@ -208,10 +208,10 @@ func (d *Server) anonymousCaller(r *http.Request) caller {
 // allowLookup says whether it may be asked who has a token: not too often from one
 // network, and not any more for a while where most of them are bad.
 func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
-	if d.refusals.Empty(c.network) {
+	if d.badTokens.Empty(c.network) {
 		return time.Second, false
 	}
-	return d.looks.Take(c.network)
+	return d.authLookups.Take(c.network)
 }
 
 // lookUpToken asks who has a token, or, without one, what nobody known gets. A panic of
@@ -228,17 +228,17 @@ func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now c
 		}
 	}()
 	now = c
-	asks := Credentials{Token: token, Addr: c.addr}
+	credentials := Credentials{Token: token, Addr: c.addr}
 	if c.addr.IsValid() {
-		asks.Network = strings.TrimPrefix(c.network, "a:")
+		credentials.Network = strings.TrimPrefix(c.network, "a:")
 	}
-	now.admission = d.cfg.Authenticate(ctx, asks)
+	now.admission = d.cfg.Authenticate(ctx, credentials)
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User
 	}
 	if now.admission.BadToken {
-		d.refusals.Take(c.network)
+		d.badTokens.Take(c.network)
 	}
 	return now, true
 }

@@ -248,14 +248,14 @@ func TestARefusedRequestIsNotRead(t *testing.T) {
 }
 
 func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
-	who := &people{}
-	who.change("bad", AuthResult{BadToken: true})
-	s, hand := openHouse(t, Config{Authenticate: who.admit, TrustedProxies: localProxy(t)}), &handClock{}
-	s.server.refusals = ratelimit.New(1, 2, hand.now)
+	current := &people{}
+	current.change("bad", AuthResult{BadToken: true})
+	s, hand := openHouse(t, Config{Authenticate: current.admit, TrustedProxies: localProxy(t)}), &handClock{}
+	s.server.badTokens = ratelimit.New(1, 2, hand.now)
 	ask := func(token, addr string, status, asked int) {
 		t.Helper()
-		if res, text := s.askAs(t, token, addr); res.StatusCode != status || who.asked() != asked {
-			t.Errorf("%d, want %d, after %d questions, want %d: %s", res.StatusCode, status, who.asked(), asked, text)
+		if res, text := s.askAs(t, token, addr); res.StatusCode != status || current.asked() != asked {
+			t.Errorf("%d, want %d, after %d questions, want %d: %s", res.StatusCode, status, current.asked(), asked, text)
 		}
 	}
 	for n := range 20 {
@@ -276,9 +276,9 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 // Who asks costs a look into the stores, also where the answer is that the rate
 // is used up, or none.
 func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
-	who := &people{}
-	s, hand := openHouse(t, Config{Authenticate: who.admit}), &handClock{}
-	s.server.looks = ratelimit.New(1, 3, hand.now)
+	current := &people{}
+	s, hand := openHouse(t, Config{Authenticate: current.admit}), &handClock{}
+	s.server.authLookups = ratelimit.New(1, 3, hand.now)
 	statuses := func(token string, n int) (got []int) {
 		for range n {
 			res, _ := s.askAs(t, token, "")
@@ -286,8 +286,8 @@ func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 		}
 		return got
 	}
-	if d := cmp.Diff([]int{200, 200, 200, 429}, statuses("ann", 4)); d != "" || who.asked() != 3 {
-		t.Errorf("%d looks: %s", who.asked(), d)
+	if d := cmp.Diff([]int{200, 200, 200, 429}, statuses("ann", 4)); d != "" || current.asked() != 3 {
+		t.Errorf("%d looks: %s", current.asked(), d)
 	}
 	hand.move(time.Second)
 	if d := cmp.Diff([]int{200, 429}, statuses("ann", 2)); d != "" {
@@ -344,9 +344,9 @@ func TestWithoutAdmitEverybodyIsUnknown(t *testing.T) {
 }
 
 func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
-	who := &people{}
-	who.change("bad", AuthResult{User: "panic"})
-	s := openHouse(t, Config{Authenticate: who.admit})
+	current := &people{}
+	current.change("bad", AuthResult{User: "panic"})
+	s := openHouse(t, Config{Authenticate: current.admit})
 	res, text := s.askAs(t, "bad", "")
 	want{500, request.MediaJSON, "-", []string{errcode.Internal}, nil}.check(t, res, text)
 	s.wantPanics(t, 1, "who is it")
@@ -370,11 +370,11 @@ func (s *house) wantPanics(t *testing.T, n int, text string) {
 }
 
 func TestAnAdmitThatPanicsDoesNotEndAStream(t *testing.T) {
-	who := &people{}
-	s := openStreams(t, Config{Authenticate: who.admit, Limits: Limits{Recheck: 10 * time.Millisecond, KeepAlive: 10 * time.Millisecond}})
+	current := &people{}
+	s := openStreams(t, Config{Authenticate: current.admit, Limits: Limits{Recheck: 10 * time.Millisecond, KeepAlive: 10 * time.Millisecond}})
 	e := s.stream(t, posted("subscription { ticks { text } }"), "ann")
 	e.wants(emptyComment)
-	who.change("ann", AuthResult{User: "panic"})
+	current.change("ann", AuthResult{User: "panic"})
 	eventually(t, "it panics", func() bool { return testutil.ToFloat64(s.server.metrics.panics) > 1 })
 	e.wants(emptyComment, emptyComment)
 }

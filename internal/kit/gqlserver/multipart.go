@@ -25,9 +25,9 @@ import (
 // there, and nowhere else.
 
 const (
-	maxMap   = 64 << 10 // bytes of the part "map"
-	maxHead  = 16 << 10 // bytes of the headers of a part
-	maxPaths = 5        // places that one file may be put into
+	maxMap         = 64 << 10 // bytes of the part "map"
+	maxPartHeaders = 16 << 10 // bytes of the headers of a part
+	maxPaths       = 5        // places that one file may be put into
 
 	// uploadStep is how many bytes of a body are taken from the budget at a time. It is small:
 	// a silent request holds one step, and there may be one on each connection.
@@ -71,7 +71,7 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 	case boundary == "":
 		return nil, done, badRequest("The multipart request has no boundary.")
 	}
-	body := &capped{Reader: r.Body, limit: limits.UploadBody, headEnd: -1, budget: t.uploads, key: c.key, pacer: newPacer(w, limits)}
+	body := &limitedBody{Reader: r.Body, limit: limits.UploadBody, headEnd: -1, budget: t.uploads, key: c.key, pacer: newPacer(w, limits)}
 	if !body.reserve(1) {
 		return nil, done, noMemory()
 	}
@@ -80,7 +80,7 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 		u.close()
 		body.release()
 	}
-	failed = within(w, limits.UploadTime, u.read)
+	failed = withReadDeadline(w, limits.UploadTime, u.read)
 	if failed == nil {
 		body.pacer.stop()
 	}
@@ -135,15 +135,15 @@ func (p *pacer) stop() {
 
 // What ends the reading of a body.
 var (
-	errTooLong  = errors.New("the body is too long")
-	errLongHead = errors.New("the headers of a part are too long")
-	errNoRoom   = errors.New("the uploads have no room for the body")
+	errTooLong     = errors.New("the body is too long")
+	errLongHeaders = errors.New("the headers of a part are too long")
+	errNoMemory    = errors.New("the uploads have no room for the body")
 )
 
-// capped reads so many bytes, then fails; a negative limit is none. The headers
+// limitedBody reads so many bytes, then fails; a negative limit is none. The headers
 // of a part are kept in memory, so they have an end of their own. What arrives is taken
 // from a budget, and stays taken until release.
-type capped struct {
+type limitedBody struct {
 	io.Reader
 	limit   int
 	read    int
@@ -158,7 +158,7 @@ type capped struct {
 
 // reserve takes a step from the budget if n bytes do not fit into what is taken. It
 // reports false if the budget, or the caller's share of it, has no room.
-func (c *capped) reserve(n int) bool {
+func (c *limitedBody) reserve(n int) bool {
 	for c.reserved < n {
 		if !c.budget.Take(c.key, uploadStep) {
 			return false
@@ -168,9 +168,9 @@ func (c *capped) reserve(n int) bool {
 	return true
 }
 
-func (c *capped) release() { c.budget.Give(c.key, c.reserved) }
+func (c *limitedBody) release() { c.budget.Give(c.key, c.reserved) }
 
-func (c *capped) Read(p []byte) (int, error) {
+func (c *limitedBody) Read(p []byte) (int, error) {
 	c.pacer.before(c.read)
 	n, err := c.Reader.Read(p)
 	c.read += n
@@ -178,9 +178,9 @@ func (c *capped) Read(p []byte) (int, error) {
 	case errcode.Exceeds(c.read, c.limit):
 		n, err = 0, errTooLong
 	case errcode.Exceeds(c.read, c.headEnd):
-		n, err = 0, errLongHead
+		n, err = 0, errLongHeaders
 	case !c.reserve(c.read):
-		n, err = 0, errNoRoom
+		n, err = 0, errNoMemory
 	}
 	if c.failed == nil && !errors.Is(err, io.EOF) {
 		c.failed = err
@@ -192,11 +192,11 @@ func (c *capped) Read(p []byte) (int, error) {
 type upload struct {
 	server *Server
 	held   *quota.Memory
-	body   *capped
+	body   *limitedBody
 	parts  *multipart.Reader // of body
 	params *graphql.RawParams
-	places map[string][]string // of each file, by the name of its part
-	to     *os.File            // the files, one after another: a request has one descriptor open
+	paths  map[string][]string // of each file, by the name of its part
+	temp   *os.File            // the files, one after another: a request has one descriptor open
 	size   int64               // of to
 }
 
@@ -214,27 +214,27 @@ func (u *upload) read() *failure {
 	if failed = u.server.checkJSON(text, 0); failed != nil {
 		return failed
 	}
-	if err := request.DecodeStrict(text, &u.places); err != nil || u.places == nil {
+	if err := request.DecodeStrict(text, &u.paths); err != nil || u.paths == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
-	if errcode.Exceeds(len(u.places), u.server.cfg.Limits.UploadFiles) {
+	if errcode.Exceeds(len(u.paths), u.server.cfg.Limits.UploadFiles) {
 		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
 	}
-	for len(u.places) > 0 {
+	for len(u.paths) > 0 {
 		if failed = u.file(); failed != nil {
 			return failed
 		}
 	}
 	// The server waits for what is left before it answers: within this time.
 	if _, err := io.Copy(io.Discard, u.body); err != nil {
-		return u.broken(err)
+		return u.partFailure(err)
 	}
 	return nil
 }
 
 // next is the next part.
 func (u *upload) next() (*multipart.Part, error) {
-	u.body.headEnd = u.body.read + maxHead
+	u.body.headEnd = u.body.read + maxPartHeaders
 	defer func() { u.body.headEnd = -1 }()
 	return u.parts.NextRawPart()
 }
@@ -243,7 +243,7 @@ func (u *upload) next() (*multipart.Part, error) {
 func (u *upload) field(name string, limit int) ([]byte, *failure) {
 	part, err := u.next()
 	if err != nil {
-		return nil, u.broken(err)
+		return nil, u.partFailure(err)
 	}
 	if part.FormName() != name {
 		return nil, badRequest("The parts are operations, map and the files, in this order.")
@@ -251,27 +251,27 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 	if _, attributes, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err == nil && !jsonbody.IsUTF8(attributes["charset"]) {
 		return nil, otherCharset(attributes["charset"])
 	}
-	text, failed := readAll(atMost(part, -1, limit), limit, u.held, nil)
+	text, failed := readAll(limitBody(part, -1, limit), limit, u.held, nil)
 	if failed != nil && failed.status == http.StatusBadRequest {
-		return nil, u.broken(io.ErrUnexpectedEOF)
+		return nil, u.partFailure(io.ErrUnexpectedEOF)
 	}
 	return jsonbody.TrimBOM(text), failed
 }
 
-// broken says why the parts end here.
-func (u *upload) broken(err error) *failure {
+// partFailure says why the parts end here.
+func (u *upload) partFailure(err error) *failure {
 	if u.body.failed != nil {
 		err = u.body.failed // the parser of headers reports a syntax error instead
 	}
 	switch {
 	case errors.Is(err, errTooLong):
 		return tooLong(u.server.cfg.Limits.UploadBody)
-	case errors.Is(err, errNoRoom):
+	case errors.Is(err, errNoMemory):
 		return noMemory()
-	case errors.Is(err, errLongHead):
-		return badRequest("A part has headers longer than %d bytes.", maxHead)
+	case errors.Is(err, errLongHeaders):
+		return badRequest("A part has headers longer than %d bytes.", maxPartHeaders)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return unread(err)
+		return readFailure(err)
 	}
 	return badRequest("The multipart request has not all its parts.")
 }
@@ -280,61 +280,61 @@ func (u *upload) broken(err error) *failure {
 func (u *upload) file() *failure {
 	part, err := u.next()
 	if err != nil {
-		return u.broken(err)
+		return u.partFailure(err)
 	}
-	places, known := u.places[part.FormName()]
+	paths, known := u.paths[part.FormName()]
 	if !known {
 		return badRequest("The request has a part that map does not name.")
 	}
-	delete(u.places, part.FormName())
-	if len(places) == 0 || len(places) > maxPaths {
+	delete(u.paths, part.FormName())
+	if len(paths) == 0 || len(paths) > maxPaths {
 		return badRequest("A file is put into 1 to %d places.", maxPaths)
 	}
-	if u.to == nil {
-		if u.to, err = os.CreateTemp("", "upload-*"); err != nil {
-			return u.noDisk(err)
+	if u.temp == nil {
+		if u.temp, err = os.CreateTemp("", "upload-*"); err != nil {
+			return u.diskFailure(err)
 		}
 	}
 	begin := u.size
-	size, err := io.Copy(u.to, part)
+	size, err := io.Copy(u.temp, part)
 	u.size += size
 	if err != nil {
 		if _, onDisk := errors.AsType[*os.PathError](err); onDisk {
-			return u.noDisk(err)
+			return u.diskFailure(err)
 		}
-		return u.broken(err)
+		return u.partFailure(err)
 	}
-	for _, path := range places {
+	for _, path := range paths {
 		one := graphql.Upload{
-			File: io.NewSectionReader(u.to, begin, size), Filename: errcode.Truncate(part.FileName()), Size: size, ContentType: errcode.Truncate(part.Header.Get("Content-Type")),
+			File: io.NewSectionReader(u.temp, begin, size), Filename: errcode.Truncate(part.FileName()), Size: size, ContentType: errcode.Truncate(part.Header.Get("Content-Type")),
 		}
-		if !put(u.params.Variables, path, one) {
+		if !setFile(u.params.Variables, path, one) {
 			return badRequest("The part map names a place that is not a null in the variables.")
 		}
 	}
 	return nil
 }
 
-// noDisk is a fault of ours.
-func (u *upload) noDisk(err error) *failure {
+// diskFailure is a fault of ours.
+func (u *upload) diskFailure(err error) *failure {
 	u.server.log.Error("an upload could not be kept", "err", err)
 	return fail(http.StatusInternalServerError, errcode.Internal, "The file could not be kept.")
 }
 
 // close removes the files.
 func (u *upload) close() {
-	if u.to == nil {
+	if u.temp == nil {
 		return
 	}
-	_ = u.to.Close()
-	if err := os.Remove(u.to.Name()); err != nil {
+	_ = u.temp.Close()
+	if err := os.Remove(u.temp.Name()); err != nil {
 		u.server.log.Warn("an upload was not removed", "err", err)
 	}
 }
 
-// put puts a file into the variables, at a path like "variables.input.images.0".
+// setFile puts a file into the variables, at a path like "variables.input.images.0".
 // It must lead to a null: a file takes the place of nothing else.
-func put(variables map[string]any, path string, file graphql.Upload) bool {
+func setFile(variables map[string]any, path string, file graphql.Upload) bool {
 	steps := strings.Split(path, ".")
 	if len(steps) < 2 || len(steps) > 16 || steps[0] != "variables" {
 		return false
@@ -344,8 +344,8 @@ func put(variables map[string]any, path string, file graphql.Upload) bool {
 		last := i == len(steps)-2
 		switch in := at.(type) {
 		case map[string]any:
-			value, there := in[step]
-			if last && there && value == nil {
+			value, exists := in[step]
+			if last && exists && value == nil {
 				in[step] = file
 				return true
 			}

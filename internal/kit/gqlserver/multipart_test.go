@@ -107,34 +107,34 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{UploadBody: 300_000, Body: 100_000})
 	bad := want{400, request.MediaGraphQL, "-", []string{errcode.BadRequest}, nil}
 	long := want{413, request.MediaGraphQL, "-", []string{errcode.PayloadTooLarge}, nil}
-	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a.txt", "A")
-	mapped := func(places string) string { return form(operations, field("map", places), one) }
+	operations, paths, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a.txt", "A")
+	mapped := func(paths string) string { return form(operations, field("map", paths), one) }
 	tests := []struct {
 		name, body string
 		want       want
 	}{
 		{"nothing", "", bad},
 		{"no parts", "--x--\r\n", bad},
-		{"another boundary", strings.ReplaceAll(form(operations, places, one), "--x", "--y"), bad},
-		{"map first", form(places, operations, one), bad},
-		{"a file before map", form(operations, one, places), bad},
+		{"another boundary", strings.ReplaceAll(form(operations, paths, one), "--x", "--y"), bad},
+		{"map first", form(paths, operations, one), bad},
+		{"a file before map", form(operations, one, paths), bad},
 		{"no map", form(operations), bad},
-		{"operations twice", form(operations, operations, places, one), bad},
-		{"a file that map does not name", form(operations, places, file("1", "a.txt", "A"), one), bad},
+		{"operations twice", form(operations, operations, paths, one), bad},
+		{"a file that map does not name", form(operations, paths, file("1", "a.txt", "A"), one), bad},
 		{"a file twice", form(operations, field("map", `{"0":["variables.f"],"1":["variables.f"]}`), one, one), bad},
-		{"a missing file", form(operations, places), bad},
-		{"a part without a name", form(operations, places, "--x\r\nContent-Disposition: form-data; filename=\"a\"\r\n\r\nA\r\n"), bad},
-		{"a part without headers", form(operations, places, "--x\r\n\r\nA\r\n"), bad},
-		{"a part that is an attachment", form(operations, places, strings.Replace(one, "form-data", "attachment", 1)), bad},
+		{"a missing file", form(operations, paths), bad},
+		{"a part without a name", form(operations, paths, "--x\r\nContent-Disposition: form-data; filename=\"a\"\r\n\r\nA\r\n"), bad},
+		{"a part without headers", form(operations, paths, "--x\r\n\r\nA\r\n"), bad},
+		{"a part that is an attachment", form(operations, paths, strings.Replace(one, "form-data", "attachment", 1)), bad},
 		{"it breaks off in operations", operations[:len(operations)-20], bad},
-		{"it breaks off in a header", form(operations, places, one[:20])[:len(operations+places)+20], bad},
-		{"it breaks off in a file", operations + places + one[:len(one)-2], bad},
+		{"it breaks off in a header", form(operations, paths, one[:20])[:len(operations+paths)+20], bad},
+		{"it breaks off in a file", operations + paths + one[:len(one)-2], bad},
 		{"it breaks off after operations", operations, bad},
 
-		{"operations that are no JSON", form(field("operations", "{"), places, one), bad},
-		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), places, one), want{400, request.MediaGraphQL, "-", []string{errcode.BatchingNotSupported}, nil}},
-		{"operations that are no UTF-8", form(field("operations", strings.Replace(oneFile, "{", "{\"id\":\"\xff\",", 1)), places, one), bad},
-		{"operations that are nested deep", form(field("operations", `{"variables":`+strings.Repeat("[", 100)), places, one), bad},
+		{"operations that are no JSON", form(field("operations", "{"), paths, one), bad},
+		{"operations that are a batch", form(field("operations", "["+oneFile+"]"), paths, one), want{400, request.MediaGraphQL, "-", []string{errcode.BatchingNotSupported}, nil}},
+		{"operations that are no UTF-8", form(field("operations", strings.Replace(oneFile, "{", "{\"id\":\"\xff\",", 1)), paths, one), bad},
+		{"operations that are nested deep", form(field("operations", `{"variables":`+strings.Repeat("[", 100)), paths, one), bad},
 		{"a map that is no JSON", mapped(`{`), bad},
 		{"a map that is null", mapped(`null`), bad},
 		{"a map that is a list", mapped(`[["variables.f"]]`), bad},
@@ -148,12 +148,12 @@ func TestAMultipartRequestThatDoesNotFitIsRefused(t *testing.T) {
 		{"a place that is not there", mapped(`{"0":["variables.g"]}`), bad},
 		{"a place that is a file already", mapped(`{"0":["variables.f","variables.f"]}`), bad},
 
-		{"operations above the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_001-len(oneFile))), places, one), long},
-		{"operations at the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_000-len(oneFile))), places, one), want{200, request.MediaGraphQL, "*", nil, nil}},
+		{"operations above the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_001-len(oneFile))), paths, one), long},
+		{"operations at the limit", form(field("operations", oneFile+strings.Repeat(" ", 100_000-len(oneFile))), paths, one), want{200, request.MediaGraphQL, "*", nil, nil}},
 		{"a map above the limit", mapped(`{"0":["variables.f"]}` + strings.Repeat(" ", maxMap)), long},
-		{"a body above the limit", form(operations, places, file("0", "a.txt", strings.Repeat("a", 300_000))), long},
-		{"headers of a part that are long", form(operations, places, strings.Replace(one, "Content-Type", "X-Long: "+strings.Repeat("x", 100_000)+"\r\nContent-Type", 1)), bad},
-		{"something long before", strings.Repeat("x", 100_000) + "\r\n" + form(operations, places, one), bad},
+		{"a body above the limit", form(operations, paths, file("0", "a.txt", strings.Repeat("a", 300_000))), long},
+		{"headers of a part that are long", form(operations, paths, strings.Replace(one, "Content-Type", "X-Long: "+strings.Repeat("x", 100_000)+"\r\nContent-Type", 1)), bad},
+		{"something long before", strings.Repeat("x", 100_000) + "\r\n" + form(operations, paths, one), bad},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAFileTakesThePlaceOfANullAlone(t *testing.T) {
 			if err := request.DecodeStrict([]byte(variables), &in); err != nil {
 				t.Fatal(err)
 			}
-			ok := put(in, tt.path, one)
+			ok := setFile(in, tt.path, one)
 			if ok != (tt.want != "") {
 				t.Errorf("it was put: %v", ok)
 			}
@@ -226,7 +226,7 @@ func TestAFileTakesThePlaceOfANullAlone(t *testing.T) {
 			}
 		})
 	}
-	if put(nil, "variables.f", one) {
+	if setFile(nil, "variables.f", one) {
 		t.Error("it was put into no variables")
 	}
 }
@@ -302,21 +302,21 @@ func TestAnUploadOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 }
 
 func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
-	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 10_000))
-	for name, begun := range map[string]string{
+	operations, paths, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 10_000))
+	for name, start := range map[string]string{
 		"nothing of it":      "",
 		"half of a header":   operations[:30],
 		"half of operations": operations[:len(operations)/2],
-		"all but the file":   operations + places,
-		"half of the file":   operations + places + one[:len(one)/2],
-		"no end":             operations + places + one,
-		"not what follows":   form(operations, places, one),
+		"all but the file":   operations + paths,
+		"half of the file":   operations + paths + one[:len(one)/2],
+		"no end":             operations + paths + one,
+		"not what follows":   form(operations, paths, one),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := openUploads(t, Limits{UploadTime: 300 * time.Millisecond, BodyTime: -1})
 			w := s.wire(t)
 			w.posts(uploadHeaders+"ann", "Content-Length: 100000")
-			w.send(begun)
+			w.send(start)
 			res, text := w.answer()
 			want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 			w.wantsEnd()

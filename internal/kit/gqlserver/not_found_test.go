@@ -67,7 +67,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, hand := openHouse(t, Config{Authenticate: named, TrustedProxies: localProxy(t), Limits: Limits{AbsentReads: tt.limit}}), &handClock{}
-			s.server.absent = ratelimit.NewBudget(tt.limit, time.Minute, hand.now)
+			s.server.notFound = ratelimit.NewBudget(tt.limit, time.Minute, hand.now)
 			reads := guard(s.server)
 			var wantReads int64
 			var wantRefused float64
@@ -106,7 +106,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 
 func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testing.T) {
 	s, hand := start(t, Config{}), &handClock{}
-	s.server.absent = ratelimit.NewBudget(2, time.Minute, hand.now)
+	s.server.notFound = ratelimit.NewBudget(2, time.Minute, hand.now)
 	reads := guard(s.server)
 	posts := func(token, document string) string {
 		t.Helper()
@@ -128,27 +128,27 @@ func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testi
 		return string(text)
 	}
 	ann, bob := s.enter(t, "ann"), s.enter(t, "bob")
-	asks := func(v *visitor, id, want string) {
+	credentials := func(v *visitor, id, want string) {
 		t.Helper()
 		v.subscribe("1", fmt.Sprintf("{ item(id: %q) { id } }", id))
 		v.wants(`{"type":"next","id":"1","payload":`+want+`}`, `{"type":"complete","id":"1"}`)
 	}
 	const nothing, found = `{"data":{"item":null}}`, `{"data":{"item":{"id":"1"}}}`
 	refused := itemRefused(30, `{"item":null}`)
-	asks(ann, "gone1", nothing)
+	credentials(ann, "gone1", nothing)
 	if got := posts("ann", `{ item(id: "gone2") { id } }`); got != nothing {
 		t.Errorf("the second that ends in nothing: %s", got)
 	}
-	asks(ann, "1", refused)
+	credentials(ann, "1", refused)
 	if got := posts("ann", `{ item(id: "1") { id } }`); got != refused {
 		t.Errorf("by a request: %s", got)
 	}
-	asks(bob, "1", found)
+	credentials(bob, "1", found)
 	if n := reads.Load(); n != 3 {
 		t.Errorf("%d reads, want 3", n)
 	}
 	hand.move(30 * time.Second)
-	asks(ann, "1", found)
+	credentials(ann, "1", found)
 }
 
 func TestWhereThereIsNoOperationEverythingMayBeRead(t *testing.T) {

@@ -39,11 +39,11 @@ type operation struct {
 	ctx       context.Context         // ends with the operation
 	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
-	place     quota.Permit            // among what runs
+	permit    quota.Permit            // among what runs
 	points    document.Points
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
-	joint     *broadcast.Handoff // of a subscription
+	handoff   *broadcast.Handoff // of a subscription
 	lastEvent string             // that its client saw before; set before run
 	refused   *graphql.Response  // that waits to be the next
 	ended     bool
@@ -99,16 +99,16 @@ func (op *operation) run() (refused *graphql.Response) {
 			refused = &graphql.Response{Errors: op.server.caught(op.ctx, p)}
 		}
 		if op.subscription() {
-			op.free()
+			op.release()
 		}
 	}()
-	if err := op.enter(op.ctx); err != nil {
+	if err := op.acquire(op.ctx); err != nil {
 		op.ended = true
 		return op.server.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
-		op.joint = &broadcast.Handoff{LastEvent: op.lastEvent}
-		op.ctx = broadcast.WithHandoff(op.ctx, op.joint)
+		op.handoff = &broadcast.Handoff{LastEvent: op.lastEvent}
+		op.ctx = broadcast.WithHandoff(op.ctx, op.handoff)
 	}
 	op.responses, op.ctx = op.server.exec.DispatchOperation(op.ctx, op.oc)
 	return nil
@@ -117,7 +117,7 @@ func (op *operation) run() (refused *graphql.Response) {
 // source is what a subscription that has begun is told by, nil if it has no such thing or
 // failed to begin.
 func (op *operation) source() broadcast.Source {
-	if op.joint == nil || op.joint.Source() == nil || op.refused != nil {
+	if op.handoff == nil || op.handoff.Source() == nil || op.refused != nil {
 		return nil
 	}
 	// Where gqlgen failed to begin, the error waits to be the first response; else there is
@@ -127,11 +127,11 @@ func (op *operation) source() broadcast.Source {
 	if op.refused = op.respond(ended); op.refused != nil {
 		return nil
 	}
-	return op.joint.Source()
+	return op.handoff.Source()
 }
 
-// enter takes a place and, but for a subscription, begins the operation's time.
-func (op *operation) enter(ctx context.Context) *gqlerror.Error {
+// acquire takes a place and, but for a subscription, begins the operation's time.
+func (op *operation) acquire(ctx context.Context) *gqlerror.Error {
 	limits, points := op.server.cfg.Limits, op.points.Whole
 	at, ok := op.server.running.TryAcquire(op.caller.key, points)
 	if !ok {
@@ -140,7 +140,7 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 			return errcode.Busy()
 		}
 	}
-	op.place, op.counted = at, true
+	op.permit, op.counted = at, true
 	op.server.metrics.points.Add(float64(points))
 	if !op.subscription() {
 		op.ctx, op.stopTimer = timeout(ctx, limits.OperationTime)
@@ -148,13 +148,13 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	return nil
 }
 
-// free gives the place back.
-func (op *operation) free() {
+// release gives the place back.
+func (op *operation) release() {
 	if op.stopTimer != nil {
 		op.stopTimer()
 		op.stopTimer = nil
 	}
-	op.place.Release()
+	op.permit.Release()
 	if op.counted {
 		op.server.metrics.points.Sub(float64(op.points.Whole))
 		op.counted = false
@@ -193,7 +193,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 		}
 		if !op.subscription() {
 			op.ended = true
-			op.free()
+			op.release()
 		}
 	}()
 	res = op.responses(ctx)
@@ -224,7 +224,7 @@ func (op *operation) close() {
 	if op.cancel != nil {
 		op.cancel(nil)
 	}
-	op.free()
+	op.release()
 }
 
 // refused is the answer to a request that does not run.

@@ -79,13 +79,13 @@ var (
 
 // vary says what an answer depends on besides: compression and CORS may have said theirs.
 func vary(h http.Header, on []string) {
-	switch said := h["Vary"]; {
-	case len(said) == 0:
+	switch existing := h["Vary"]; {
+	case len(existing) == 0:
 		h["Vary"] = on[:1:1] // who appends gets a copy
-	case len(said) == 1 && said[0] == varyEncoding[0] && on[0] == varyAccept[0]:
+	case len(existing) == 1 && existing[0] == varyEncoding[0] && on[0] == varyAccept[0]:
 		h["Vary"] = varyBoth[:2:2]
 	default:
-		h["Vary"] = append(said, on...)
+		h["Vary"] = append(existing, on...)
 	}
 }
 

@@ -112,31 +112,31 @@ type AuthResult struct {
 // It sets a write deadline for every answer. Where other handlers share its
 // http.Server they should set one too: it stays with the connection.
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	exec    *document.Executor
-	csrf    *http.CrossOriginProtection
-	front   http.Handler
-	metrics *metrics
-	docs    *document.Store
-	texts   *request.Interner
+	cfg      Config
+	log      *slog.Logger
+	exec     *document.Executor
+	csrf     *http.CrossOriginProtection
+	handler  http.Handler
+	metrics  *metrics
+	docs     *document.Store
+	interner *request.Interner
 
 	networks clientaddr.KeyCache
 
 	queryType string // the name of the schema's
 
-	anonymous, users *ratelimit.Limiter     // requests of networks and of users
-	looks, refusals  *ratelimit.Limiter     // requests of networks with a token, and with a bad one
-	absent           *ratelimit.Limiter     // reads of callers that ended in nothing
-	memory           *quota.ByteBudget      // bytes of large requests and answers
-	running          *quota.WeightedLimiter // points of complexity
-	uploads          *quota.ByteBudget      // bytes of multipart bodies that have arrived
-	perAddress       *quota.ConnCounter     // sockets and event streams
-	perUser          *quota.EvictingLimiter
-	sockets          *wsServer
-	streams          *streams
-	broadcasts       *broadcaster
-	holders          *sessionIndex
+	anonymous, users       *ratelimit.Limiter     // requests of networks and of users
+	authLookups, badTokens *ratelimit.Limiter     // requests of networks with a token, and with a bad one
+	notFound               *ratelimit.Limiter     // reads of callers that ended in nothing
+	memory                 *quota.ByteBudget      // bytes of large requests and answers
+	running                *quota.WeightedLimiter // points of complexity
+	uploads                *quota.ByteBudget      // bytes of multipart bodies that have arrived
+	perAddress             *quota.ConnCounter     // sockets and event streams
+	perUser                *quota.EvictingLimiter
+	sockets                *wsServer
+	streams                *streams
+	broadcasts             *broadcaster
+	sessions               *sessionIndex
 }
 
 // New returns a door to a schema.
@@ -147,27 +147,27 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	}
 	l := cfg.Limits
 	d := &Server{
-		cfg: cfg, log: cfg.Log, texts: request.NewInterner(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
-		anonymous: ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		users:     ratelimit.NewForUsers(l.UserRate, l.UserBurst, time.Now),
-		looks:     ratelimit.New(l.AuthLookups, 2*l.AuthLookups, time.Now),
-		refusals:  ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		absent:    ratelimit.NewBudget(l.AbsentReads, time.Minute, time.Now),
-		memory:    quota.NewByteBudget(l.Memory, l.Memory/4), running: quota.NewWeightedLimiter(l.Running, l.Running/4),
+		cfg: cfg, log: cfg.Log, interner: request.NewInterner(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
+		anonymous:   ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		users:       ratelimit.NewForUsers(l.UserRate, l.UserBurst, time.Now),
+		authLookups: ratelimit.New(l.AuthLookups, 2*l.AuthLookups, time.Now),
+		badTokens:   ratelimit.New(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		notFound:    ratelimit.NewBudget(l.AbsentReads, time.Minute, time.Now),
+		memory:      quota.NewByteBudget(l.Memory, l.Memory/4), running: quota.NewWeightedLimiter(l.Running, l.Running/4),
 		uploads:    newUploadBudget(l),
 		perAddress: quota.NewConnCounter(l.SocketsPerAddress), perUser: quota.NewEvictingLimiter(l.SocketsPerUser),
 	}
 	var err error
-	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.texts); err != nil {
+	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.interner); err != nil {
 		return nil, fmt.Errorf("documents: %w", err)
 	}
-	d.sockets, d.streams = newSockets(d), newStreams()
-	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
+	d.sockets, d.streams = newWSServer(d), newStreams()
+	d.broadcasts, d.sessions = newBroadcaster(d), newSessionIndex()
 	d.exec = document.NewExecutor(es, d.docs, d.present, d.recovered)
 	if d.csrf, err = d.protection(); err != nil {
 		return nil, err
 	}
-	d.front, err = d.buildHandler()
+	d.handler, err = d.buildHandler()
 	return d, err
 }
 
@@ -188,7 +188,7 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *reque
 func (d *Server) Use(extension graphql.HandlerExtension) { d.exec.Use(extension) }
 
 // ServeHTTP answers GET, POST, event streams and WebSockets.
-func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.front.ServeHTTP(w, r) }
+func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
 // Close ends all sockets and event streams, in random order over the given
 // time or less, so that their clients do not all come back at once, and refuses
@@ -199,7 +199,7 @@ func (d *Server) Close(ctx context.Context, over time.Duration) error {
 	both.Go(func() error { return d.sockets.Close(ctx, over) })
 	both.Go(func() error { return d.streams.close(ctx, over) })
 	err := both.Wait()
-	return errors.Join(err, d.broadcasts.wait(ctx), d.holders.wait(ctx))
+	return errors.Join(err, d.broadcasts.wait(ctx), d.sessions.wait(ctx))
 }
 
 // spread is the pause between two of n that end, over a time: a few do not take
@@ -215,8 +215,8 @@ func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	if d.cfg.ErrorPresenter != nil {
 		return d.cfg.ErrorPresenter(ctx, err)
 	}
-	if told, ok := errors.AsType[*gqlerror.Error](err); ok && told.Err == nil {
-		return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
+	if public, ok := errors.AsType[*gqlerror.Error](err); ok && public.Err == nil {
+		return &gqlerror.Error{Message: public.Message, Path: public.Path, Locations: public.Locations, Extensions: public.Extensions}
 	}
 	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": errcode.Internal}}
 }

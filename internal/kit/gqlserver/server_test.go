@@ -153,7 +153,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 	fine := want{200, request.MediaJSON, `{"sum":0}`, nil, nil}
 	res, text := as("ann", "{ sum }")
 	fine.check(t, res, text)
-	leave, err := s.server.docs.Wait(t.Context(), "u:ann") // one is being read
+	release, err := s.server.docs.Wait(t.Context(), "u:ann") // one is being read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
 	fine.check(t, res, text)
 	res, text = as("bob", "{ sum } # newer")
 	fine.check(t, res, text)
-	leave()
+	release()
 	res, text = as("ann", "{ sum } # new")
 	fine.check(t, res, text)
 }
@@ -261,8 +261,8 @@ func TestAnExtensionThatWouldNeverBeAskedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if said, _ := recover().(string); !strings.Contains(said, "gqlserver.limiting") {
-			t.Errorf("it panics with %q", said)
+		if existing, _ := recover().(string); !strings.Contains(existing, "gqlserver.limiting") {
+			t.Errorf("it panics with %q", existing)
 		}
 	}()
 	d.Use(limiting{})

@@ -73,7 +73,7 @@ func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
 			t.Errorf("closed with %v after %v", err, time.Since(begin))
 		}
 		s.people.change("ann", AuthResult{User: "ann", Session: "of ann"})
-		time.Sleep(2*doubtTime + time.Second)
+		time.Sleep(2*suspectTime + time.Second)
 		asked = s.people.asked()
 		later := s.enter(t, "ann")
 		synctest.Wait()
@@ -85,14 +85,14 @@ func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
 }
 
 func TestDoubtedSessionsTakeBoundedMemory(t *testing.T) {
-	h := newHolders()
-	for n := range 5 * maxDoubted {
-		h.doubt([]string{fmt.Sprint(n)})
+	h := newSessionIndex()
+	for n := range 5 * maxSuspects {
+		h.markSuspect([]string{fmt.Sprint(n)})
 	}
-	if n := len(h.doubted[0]) + len(h.doubted[1]); n > 2*maxDoubted {
+	if n := len(h.suspects[0]) + len(h.suspects[1]); n > 2*maxSuspects {
 		t.Errorf("%d sessions are remembered", n)
 	}
-	if !h.doubted[0][fmt.Sprint(5*maxDoubted-1)] {
+	if !h.suspects[0][fmt.Sprint(5*maxSuspects-1)] {
 		t.Error("the last one is not")
 	}
 }
@@ -101,7 +101,7 @@ func TestDoubtedSessionsTakeBoundedMemory(t *testing.T) {
 func (s *sessionIndex) held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.by)
+	return len(s.conns)
 }
 
 // A counter is a holder that counts how many look at once.
@@ -109,7 +109,7 @@ type counter struct {
 	now, most, all atomic.Int32
 }
 
-func (c *counter) lookAgain() {
+func (c *counter) recheckSession() {
 	n := c.now.Add(1)
 	c.most.Store(max(c.most.Load(), n))
 	time.Sleep(time.Second)
@@ -131,11 +131,11 @@ func TestAsManyLookAtOnceAsMay(t *testing.T) {
 		}
 		var c counter
 		for range 3 * maxRechecks {
-			defer d.holders.add("a", &heldBy{counter: &c})()
+			defer d.sessions.add("a", &heldBy{counter: &c})()
 		}
 		begin := time.Now()
 		d.Recheck("a")
-		if err := d.holders.wait(t.Context()); err != nil {
+		if err := d.sessions.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := c.all.Load(); n != 3*maxRechecks || c.most.Load() > maxRechecks || time.Since(begin) != 3*time.Second {

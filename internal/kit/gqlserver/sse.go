@@ -28,12 +28,12 @@ import (
 // stream serves a subscription until it ends, the client goes or the server
 // stops.
 func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation) {
-	leave, failed := t.seat(op)
+	release, failed := t.acquireSlot(op)
 	if failed != nil {
 		t.refuse(w, r, failed.status, failed.Error)
 		return
 	}
-	defer leave()
+	defer release()
 	if last := r.Header.Get("Last-Event-ID"); len(last) <= maxEventID {
 		op.lastEvent = last
 	}
@@ -44,11 +44,11 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as reques
 	t.metrics.streams.Inc()
 	defer t.metrics.streams.Dec()
 	s := newEventStream(t.Server, w)
-	defer t.holders.add(op.caller.admission.Session, s)()
+	defer t.sessions.add(op.caller.admission.Session, s)()
 	token := bearer(r.Header.Get("Authorization"))
 	s.open()
 	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
-		s.follow(r.Context(), token, op, source)
+		s.runShared(r.Context(), token, op, source)
 		return
 	}
 	responses := make(chan *graphql.Response)
@@ -80,42 +80,42 @@ func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) 
 	s.complete()
 }
 
-// seat counts a stream among the caller's. The oldest of a user gives way to
+// acquireSlot counts a stream among the caller's. The oldest of a user gives way to
 // the newest.
-func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
+func (t *httpTransport) acquireSlot(op *operation) (release func(), failed *failure) {
 	c := op.caller
-	leaveAddress, ok := t.perAddress.Acquire(c.network)
+	releaseAddress, ok := t.perAddress.Acquire(c.network)
 	if !ok {
 		return nil, &failure{http.StatusTooManyRequests, tooManyOpen()}
 	}
-	leaveOpen, ok := t.streams.enter(op.cancel)
+	removeStream, ok := t.streams.add(op.cancel)
 	if !ok {
-		leaveAddress()
+		releaseAddress()
 		return nil, &failure{http.StatusServiceUnavailable, errcode.RetryLater(errcode.Unavailable, "The server is stopping.", time.Second)}
 	}
-	leaveUser := func() {}
+	releaseUser := func() {}
 	if user := c.admission.User; user != "" {
-		leaveUser = t.perUser.Acquire(user, func() { op.cancel(errReplaced) })
+		releaseUser = t.perUser.Acquire(user, func() { op.cancel(errReplaced) })
 	}
-	return func() { leaveUser(); leaveOpen(); leaveAddress() }, nil
+	return func() { releaseUser(); removeStream(); releaseAddress() }, nil
 }
 
 // An eventStream writes events. All its methods belong to one goroutine, but those of a
 // [sink] and a [sessionConn].
 type eventStream struct {
 	*Server
-	w       http.ResponseWriter
-	control *http.ResponseController
-	failed  error
-	look    chan struct{} // has something in it when the session is to be looked at
-	member  *subscriber   // whom a source tells, nil for none
-	shared  eventQueue
+	w          http.ResponseWriter
+	control    *http.ResponseController
+	failed     error
+	recheckNow chan struct{} // has something in it when the session is to be looked at
+	subscriber *subscriber   // whom a source tells, nil for none
+	queue      eventQueue
 }
 
 func newEventStream(d *Server, w http.ResponseWriter) *eventStream {
 	return &eventStream{
-		Server: d, w: w, control: http.NewResponseController(w), look: make(chan struct{}, 1),
-		shared: eventQueue{wake: make(chan struct{}, 1)},
+		Server: d, w: w, control: http.NewResponseController(w), recheckNow: make(chan struct{}, 1),
+		queue: eventQueue{wake: make(chan struct{}, 1)},
 	}
 }
 
@@ -153,11 +153,11 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 			if s.signedOut(ctx, op.caller, token) {
 				return
 			}
-		case <-s.look:
+		case <-s.recheckNow:
 			if s.signedOut(ctx, op.caller, token) {
 				return
 			}
-		case <-s.shared.wake:
+		case <-s.queue.wake:
 			if s.flush(op) {
 				return
 			}
@@ -188,16 +188,16 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if token == "" {
 		return false
 	}
-	who, _ := s.lookUpToken(ctx, c, token)
-	if now := who.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
+	current, _ := s.lookUpToken(ctx, c, token)
+	if now := current.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
 		return false
 	}
 	s.fail(errcode.Errorf(errcode.Unauthenticated, "The session has ended."))
 	return true
 }
 
-// lookAgain implements [sessionConn].
-func (s *eventStream) lookAgain() { raise(s.look) }
+// recheckSession implements [sessionConn].
+func (s *eventStream) recheckSession() { signal(s.recheckNow) }
 
 // fail ends a stream with an error.
 func (s *eventStream) fail(err *gqlerror.Error) {
@@ -271,15 +271,15 @@ type streams struct {
 	open   map[int]context.CancelCauseFunc
 	last   int
 	closed bool
-	gone   chan struct{} // closed when the last stream is gone after close
+	idle   chan struct{} // closed when the last stream is gone after close
 }
 
 func newStreams() *streams {
-	return &streams{open: map[int]context.CancelCauseFunc{}, gone: make(chan struct{})}
+	return &streams{open: map[int]context.CancelCauseFunc{}, idle: make(chan struct{})}
 }
 
-// enter takes in a stream; ok is false if the server stops.
-func (s *streams) enter(cancel context.CancelCauseFunc) (leave func(), ok bool) {
+// add takes in a stream; ok is false if the server stops.
+func (s *streams) add(cancel context.CancelCauseFunc) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -292,14 +292,14 @@ func (s *streams) enter(cancel context.CancelCauseFunc) (leave func(), ok bool) 
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.open, id)
-		s.tell()
+		s.signalIdle()
 	}), true
 }
 
-// tell wakes close when there is nothing left to wait for.
-func (s *streams) tell() {
+// signalIdle wakes close when there is nothing left to wait for.
+func (s *streams) signalIdle() {
 	if s.closed && len(s.open) == 0 {
-		close(s.gone)
+		close(s.idle)
 	}
 }
 
@@ -310,7 +310,7 @@ func (s *streams) close(ctx context.Context, over time.Duration) error {
 	cancels := slices.Collect(maps.Values(s.open))
 	if !s.closed {
 		s.closed = true
-		s.tell()
+		s.signalIdle()
 	}
 	s.mu.Unlock()
 	for i, cancel := range cancels {
@@ -323,7 +323,7 @@ func (s *streams) close(ctx context.Context, over time.Duration) error {
 		cancel(errStopping)
 	}
 	select {
-	case <-s.gone:
+	case <-s.idle:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("end event streams: %w", ctx.Err())
@@ -341,16 +341,16 @@ type eventQueue struct {
 	refused bool // something, since all was written
 	drains  uint64
 	ended   bool // after what waits
-	why     error
+	endErr  error
 }
 
 const maxEvents = 256 * kb // that wait for a stream
 
-// follow serves a subscription whose source tells many the same.
-func (s *eventStream) follow(ctx context.Context, token string, op *operation, source broadcast.Source) {
-	m := s.broadcasts.join(ctx, op, s)
+// runShared serves a subscription whose source tells many the same.
+func (s *eventStream) runShared(ctx context.Context, token string, op *operation, source broadcast.Source) {
+	m := s.broadcasts.subscribe(ctx, op, s)
 	defer m.close()
-	s.member = m
+	s.subscriber = m
 	defer op.cancel(nil)
 	op.responses = nil // it is the pipe that executes
 	if err := m.follow(source); err != nil {
@@ -362,7 +362,7 @@ func (s *eventStream) follow(ctx context.Context, token string, op *operation, s
 
 // flush writes what waits. It returns true at the end.
 func (s *eventStream) flush(op *operation) (over bool) {
-	q := &s.shared
+	q := &s.queue
 	q.mu.Lock()
 	events := q.events
 	q.events, q.spare = q.spare[:0], nil
@@ -384,12 +384,12 @@ func (s *eventStream) flush(op *operation) (over bool) {
 	switch {
 	case s.failed != nil:
 		return true
-	case over && q.why != nil:
-		s.fail(s.present(op.ctx, q.why))
+	case over && q.endErr != nil:
+		s.fail(s.present(op.ctx, q.endErr))
 	case over:
 		s.complete()
 	case drained:
-		s.member.drained()
+		s.subscriber.drained()
 	}
 	return over
 }
@@ -405,7 +405,7 @@ func (*eventStream) appendNext(out []byte, _ *subscriber, payload []byte, u *bro
 
 // offer implements [sink].
 func (s *eventStream) offer(events []byte) bool {
-	q := &s.shared
+	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.events) > 0 && len(q.events)+len(events) > maxEvents {
@@ -413,28 +413,28 @@ func (s *eventStream) offer(events []byte) bool {
 		return false
 	}
 	q.events = append(q.events, events...)
-	raise(q.wake)
+	signal(q.wake)
 	return true
 }
 
 // drains implements [sink].
 func (s *eventStream) drains() uint64 {
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	return s.shared.drains
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return s.queue.drains
 }
 
-// conclude implements [sink]. The stream's goroutine closes the member.
-func (s *eventStream) conclude(_ *subscriber, err error) {
-	q := &s.shared
+// finishSubscriber implements [sink]. The stream's goroutine closes the member.
+func (s *eventStream) finishSubscriber(_ *subscriber, err error) {
+	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ended, q.why = true, err
-	raise(q.wake)
+	q.ended, q.endErr = true, err
+	signal(q.wake)
 }
 
-// raise has a flag up.
-func raise(flag chan struct{}) {
+// signal has a flag up.
+func signal(flag chan struct{}) {
 	select {
 	case flag <- struct{}{}:
 	default:

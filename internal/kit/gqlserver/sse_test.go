@@ -322,11 +322,11 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			who := &people{}
-			s := openStreams(t, Config{Authenticate: who.admit, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
+			current := &people{}
+			s := openStreams(t, Config{Authenticate: current.admit, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
 			e := s.stream(t, posted("subscription { ticks { text } }"), tt.token)
 			e.wants(emptyComment)
-			who.change(tt.token, tt.now)
+			current.change(tt.token, tt.now)
 			if tt.ends {
 				event := e.next()
 				for event == emptyComment {
@@ -340,10 +340,10 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 				}
 				return
 			}
-			before := who.asked()
-			eventually(t, "it was looked at twice", func() bool { return tt.token == "" || who.asked() > before+1 })
+			before := current.asked()
+			eventually(t, "it was looked at twice", func() bool { return tt.token == "" || current.asked() > before+1 })
 			e.wants(emptyComment, emptyComment, emptyComment)
-			if got := who.asked(); tt.token == "" && got != 0 {
+			if got := current.asked(); tt.token == "" && got != 0 {
 				t.Errorf("somebody without a token was asked for %d times", got)
 			}
 		})
@@ -515,7 +515,7 @@ func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	p.change("ann", AuthResult{BadToken: true})
 	s.server.Recheck("of ann")
 	e.wantsRefusal(errcode.Unauthenticated)
-	testkit.Eventually(t, patience, func() bool { return s.server.holders.held() == 0 })
+	testkit.Eventually(t, patience, func() bool { return s.server.sessions.held() == 0 })
 }
 
 // Who does not read is told the rest when it does.
@@ -523,17 +523,17 @@ func TestAStreamThatIsReadSlowlyIsResumed(t *testing.T) {
 	s := openStreams(t, Config{})
 	e := s.follow(t, "", "")
 	text := strings.Repeat("x", 20_000)
-	told := 0
+	public := 0
 	for testutil.ToFloat64(s.server.metrics.lagged) == 0 { // until the buffers of the connection are full
 		s.schema.Tell("a", text)
 		s.server.broadcasts.work.Wait()
-		told++
+		public++
 	}
 	for range 20 {
 		s.schema.Tell("a", text)
-		told++
+		public++
 	}
-	for n := range told {
+	for n := range public {
 		e.wants(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"%s\"}}}\n\n", n+1, n+1, text))
 	}
 }

@@ -65,22 +65,22 @@ type wsConn struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what runs beside the reader
 
-	seen    atomic.Int64 // when something last came, in Unix nanoseconds
-	reading bool         // a message is being read; the reader's own
+	lastSeen atomic.Int64 // when something last came, in Unix nanoseconds
+	reading  bool         // a message is being read; the reader's own
 
 	drainCount atomic.Uint64 // how often members were told that all was written
 
-	leaveAddress, leaveUser, leaveSession func() // the reader's own, and of what it waits for
+	releaseAddress, releaseUser, releaseSession func() // the reader's own, and of what it waits for
 
-	mu     sync.Mutex
-	code   websocket.StatusCode // that it ended with; 0 while it lives
-	state  socketState
-	caller caller
-	token  string
-	tasks  map[string]*wsOperation // those whose client waits for more, by id
-	busy   int                     // goroutines of tasks
-	next   *time.Timer             // runs tick
-	due    schedule
+	mu         sync.Mutex
+	code       websocket.StatusCode // that it ended with; 0 while it lives
+	state      socketState
+	caller     caller
+	token      string
+	operations map[string]*wsOperation // those whose client waits for more, by id
+	busy       int                     // goroutines of tasks
+	timer      *time.Timer             // runs tick
+	due        schedule
 }
 
 type socketState int
@@ -88,31 +88,31 @@ type socketState int
 const (
 	waitingForInit socketState = iota
 	expired                    // waited too long
-	admitting
+	authenticating
 	ready
 )
 
 // serve runs the socket until it ends and nothing of it runs any more.
 func (c *wsConn) serve() {
-	defer c.leaveAddress()
-	c.seen.Store(time.Now().UnixNano())
+	defer c.releaseAddress()
+	c.lastSeen.Store(time.Now().UnixNano())
 	c.startTimers()
 	if c.conn.Subprotocol() == "" {
 		c.end(statusNoSubprotocol, "the only sub-protocol is "+subprotocol)
 	}
 	c.guard(c.read)
-	c.lost(statusAbnormal) // unless it has ended
+	c.disconnect(statusAbnormal) // unless it has ended
 	c.out.drop()
-	for _, m := range c.members(true) {
+	for _, m := range c.subscribers(true) {
 		m.close()
 	}
 	c.work.Wait()
 	_ = c.conn.CloseNow() // frees what Conn holds; the connection is closed
-	if c.leaveUser != nil {
-		c.leaveUser()
+	if c.releaseUser != nil {
+		c.releaseUser()
 	}
-	if c.leaveSession != nil {
-		c.leaveSession()
+	if c.releaseSession != nil {
+		c.releaseSession()
 	}
 }
 
@@ -130,25 +130,25 @@ func (c *wsConn) read() {
 		}
 		switch {
 		case err != nil:
-			c.lost(clientCode(err))
+			c.disconnect(clientCode(err))
 			return
-		case c.ended(), !c.mayProceed():
+		case c.ended(), !c.countMessage():
 		case kind != websocket.MessageText:
-			c.misuse(messageInvalid, statusBadMessage, "messages are text")
+			c.reject(messageInvalid, statusBadMessage, "messages are text")
 		default:
-			c.aside(func() { c.handle(text) })
+			c.runIsolated(func() { c.handle(text) })
 		}
 	}
 }
 
-// aside runs f on a goroutine of its own and waits for it: what f does is deep, and the
+// runIsolated runs f on a goroutine of its own and waits for it: what f does is deep, and the
 // reader's stack would be as large ever after. A panic of f ends the socket.
-func (c *wsConn) aside(f func()) {
+func (c *wsConn) runIsolated(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if c.guard(f) {
-			c.lost(statusAbnormal)
+			c.disconnect(statusAbnormal)
 		}
 	}()
 	<-done
@@ -165,7 +165,7 @@ func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 	}
 	text, err := io.ReadAll(message)
 	if err == nil && errcode.Exceeds(len(text), limit) {
-		c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
+		c.reject(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
 	}
 	return text, err //nolint:wrapcheck // the code that it tells is all that matters
 }
@@ -189,20 +189,20 @@ func (c *wsConn) controlFrame() bool {
 		return false
 	}
 	if c.reading { // a message that never ends is no sign of life
-		return c.allowed()
+		return c.allowMessage()
 	}
-	return c.mayProceed()
+	return c.countMessage()
 }
 
-// mayProceed notes a sign of life, and counts it.
-func (c *wsConn) mayProceed() bool {
-	c.seen.Store(time.Now().UnixNano())
-	return c.allowed()
+// countMessage notes a sign of life, and counts it.
+func (c *wsConn) countMessage() bool {
+	c.lastSeen.Store(time.Now().UnixNano())
+	return c.allowMessage()
 }
 
-func (c *wsConn) allowed() bool {
+func (c *wsConn) allowMessage() bool {
 	if c.messages != nil && !c.messages.Allow() {
-		c.misuse(messageTooOften, statusTooManyMessages, "too many messages")
+		c.reject(messageTooOften, statusTooManyMessages, "too many messages")
 		return false
 	}
 	return true
@@ -212,12 +212,12 @@ func (c *wsConn) allowed() bool {
 func (c *wsConn) handle(text []byte) {
 	m, err := parseMessage(text)
 	if err != nil {
-		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		c.reject(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
 	switch m.kind {
 	case messagePing:
-		c.write(c.ctx, frame(messagePong, "", m.payload))
+		c.write(c.ctx, encodeMessage(messagePong, "", m.payload))
 	case messageInit:
 		c.init(m)
 	case messageSubscribe:
@@ -231,8 +231,8 @@ func (c *wsConn) handle(text []byte) {
 // disconnected. The end of ctx does not matter.
 func (c *wsConn) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
 
-// misuse ends the socket for something that its client should not have sent.
-func (c *wsConn) misuse(reason string, code websocket.StatusCode, text string) {
+// reject ends the socket for something that its client should not have sent.
+func (c *wsConn) reject(reason string, code websocket.StatusCode, text string) {
 	c.sockets.metrics.refused[reason].Inc()
 	c.end(code, text)
 }
@@ -252,15 +252,15 @@ func (c *wsConn) end(code websocket.StatusCode, reason string) {
 		limit /= 2
 	}
 	by := time.Now().Add(limit)
-	c.out.end(closing(code, reason), by)
+	c.out.end(encodeCloseFrame(code, reason), by)
 	_ = c.netConn.SetReadDeadline(by) // the reader's last; or the connection is closed
 }
 
 // closeTime bounds the close handshake of sockets whose writes are not bounded.
 const closeTime = 5 * time.Second
 
-// lost drops the connection without another word, unless the socket has ended.
-func (c *wsConn) lost(code websocket.StatusCode) {
+// disconnect drops the connection without another word, unless the socket has ended.
+func (c *wsConn) disconnect(code websocket.StatusCode) {
 	if c.finish(code) {
 		c.out.drop()
 	}
@@ -276,8 +276,8 @@ func (c *wsConn) finish(code websocket.StatusCode) bool {
 	c.code = code
 	c.out.seal() // or the client would be told that its operations failed, as they do now
 	c.cancel()
-	if c.next != nil {
-		c.next.Stop()
+	if c.timer != nil {
+		c.timer.Stop()
 	}
 	c.sockets.metrics.closed(code)
 	return true
@@ -289,9 +289,9 @@ func (c *wsConn) ended() bool {
 	return c.code != 0
 }
 
-// hold keeps the socket from being over until work.Done. It returns false if it
+// addWork keeps the socket from being over until work.Done. It returns false if it
 // has ended.
-func (c *wsConn) hold() bool {
+func (c *wsConn) addWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code != 0 {

@@ -163,8 +163,8 @@ func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, err
 	return tokens, nil
 }
 
-// frame is a message to the client. An empty id and a nil payload are left out.
-func frame(kind, id string, payload []byte) []byte {
+// encodeMessage is a message to the client. An empty id and a nil payload are left out.
+func encodeMessage(kind, id string, payload []byte) []byte {
 	b := make([]byte, 0, len(kind)+len(id)+len(payload)+48)
 	b = append(b, `{"type":"`...)
 	b = append(b, kind...)

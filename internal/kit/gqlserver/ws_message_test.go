@@ -38,7 +38,7 @@ func FuzzMessagesOfClients(f *testing.F) {
 			Type, ID string
 			Payload  json.RawMessage
 		}
-		if err := json.Unmarshal(frame(m.kind, m.id, m.payload), &back); err != nil {
+		if err := json.Unmarshal(encodeMessage(m.kind, m.id, m.payload), &back); err != nil {
 			t.Errorf("what is sent back is no JSON: %v", err)
 		}
 		if back.Type != m.kind || back.ID != m.id {

@@ -11,20 +11,20 @@ import (
 
 // A wsOperation is an operation of a socket, from "subscribe" on.
 type wsOperation struct {
-	id      string
-	payload []byte
-	params  *graphql.RawParams
-	cancel  context.CancelFunc
-	member  *subscriber // that goes on without a goroutine, nil before
-	counted bool        // among the operations
+	id         string
+	payload    []byte
+	params     *graphql.RawParams
+	cancel     context.CancelFunc
+	subscriber *subscriber // that goes on without a goroutine, nil before
+	counted    bool        // among the operations
 }
 
 // subscribe starts a task. What is checked here costs little; the rest has a
 // goroutine of its own.
 func (c *wsConn) subscribe(m message) {
-	params, err := m.params(c.server.texts)
+	params, err := m.params(c.server.interner)
 	if err != nil {
-		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		c.reject(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -34,10 +34,10 @@ func (c *wsConn) subscribe(m message) {
 		go c.run(ctx, t)
 		return
 	case notReady:
-		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		c.reject(messageInvalid, statusUnauthorized, "unauthorized")
 	case duplicate:
-		c.misuse(messageInvalid, statusDuplicateID, "there is an operation with this id already")
-	case tooManyTasks:
+		c.reject(messageInvalid, statusDuplicateID, "there is an operation with this id already")
+	case tooManyOperations:
 		c.sockets.metrics.refused[messageTooMany].Inc()
 		c.writeErrors(ctx, t.id, gqlerror.List{errcode.Errorf(errcode.RateLimited, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
 	case tooLate:
@@ -52,7 +52,7 @@ const (
 	tooLate           // the socket has ended
 	notReady
 	duplicate
-	tooManyTasks
+	tooManyOperations
 )
 
 // insert adds a task whose goroutine must be started.
@@ -64,12 +64,12 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 		return tooLate
 	case c.state != ready:
 		return notReady
-	case c.tasks[t.id] != nil:
+	case c.operations[t.id] != nil:
 		return duplicate
-	case errcode.Exceeds(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
-		return tooManyTasks
+	case errcode.Exceeds(len(c.operations)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
+		return tooManyOperations
 	}
-	c.tasks[t.id], t.counted = t, true
+	c.operations[t.id], t.counted = t, true
 	c.busy++
 	c.work.Add(1)
 	c.sockets.metrics.operations.Inc()
@@ -80,15 +80,15 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 // its id again.
 func (c *wsConn) complete(id string) {
 	c.mu.Lock()
-	t := c.tasks[id]
-	delete(c.tasks, id)
+	t := c.operations[id]
+	delete(c.operations, id)
 	c.mu.Unlock()
 	if t == nil {
 		return
 	}
 	t.cancel()
-	if t.member != nil {
-		t.member.close()
+	if t.subscriber != nil {
+		t.subscriber.close()
 		c.uncount(t)
 	}
 }
@@ -112,10 +112,10 @@ func (c *wsConn) uncountLocked(t *wsOperation) {
 func (c *wsConn) release(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tasks[t.id] != t {
+	if c.operations[t.id] != t {
 		return false
 	}
-	delete(c.tasks, t.id)
+	delete(c.operations, t.id)
 	return true
 }
 
@@ -123,18 +123,18 @@ func (c *wsConn) release(t *wsOperation) bool {
 func (c *wsConn) wants(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tasks[t.id] == t
+	return c.operations[t.id] == t
 }
 
 // run is a task's goroutine.
 func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer c.work.Done()
 	defer t.cancel()
-	goesOn := false
-	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.ErrorPresenter that panics
+	detached := false
+	if c.guard(func() { detached = c.execute(ctx, t) }) { // it may be Config.ErrorPresenter that panics
 		c.sendErrors(ctx, t, gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")})
 	}
-	if !goesOn {
+	if !detached {
 		c.release(t)
 		defer c.uncount(t)
 	}
@@ -145,8 +145,8 @@ func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 
 // execute runs a task's operation and sends what comes of it. It returns true if more
 // comes of it without this goroutine.
-func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
-	who, refused, ok := c.readmit(ctx)
+func (c *wsConn) execute(ctx context.Context, t *wsOperation) (detached bool) {
+	current, refused, ok := c.reauthenticate(ctx)
 	if !ok {
 		return false
 	}
@@ -154,22 +154,22 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 		c.fail(ctx, t, refused)
 		return false
 	}
-	who.memory = c.server.memoryOf(who)
+	current.memory = c.server.memoryOf(current)
 	defer func() {
-		if !goesOn { // else it is the member's
-			who.memory.Release()
+		if !detached { // else it is the member's
+			current.memory.Release()
 		}
 	}()
 	if failed := c.server.checkJSON(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return false
 	}
-	if !who.memory.Take(weigh(t.params)) {
+	if !current.memory.Take(weigh(t.params)) {
 		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
 	t.payload = nil // a subscription may run for long
-	op, no := c.server.begin(ctx, who, t.params)
+	op, no := c.server.begin(ctx, current, t.params)
 	if no != nil {
 		c.sendErrors(ctx, t, no.Errors)
 		return false
@@ -180,7 +180,7 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 		return false
 	}
 	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
-		return c.follow(ctx, t, op, source)
+		return c.followSource(ctx, t, op, source)
 	}
 	for res := op.next(); res != nil; res = op.next() {
 		if len(res.Data) == 0 && len(res.Errors) > 0 { // a subscription that did not begin
@@ -192,7 +192,7 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 		}
 	}
 	if c.release(t) {
-		c.write(ctx, frame(messageComplete, t.id, nil))
+		c.write(ctx, encodeMessage(messageComplete, t.id, nil))
 	}
 	return false
 }
@@ -208,7 +208,7 @@ func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, re
 		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
-	return c.write(ctx, frame(messageNext, t.id, encode(res)))
+	return c.write(ctx, encodeMessage(messageNext, t.id, encode(res)))
 }
 
 // fail ends a task with an error.
@@ -224,5 +224,5 @@ func (c *wsConn) sendErrors(ctx context.Context, t *wsOperation, errs gqlerror.L
 }
 
 func (c *wsConn) writeErrors(ctx context.Context, id string, errs gqlerror.List) {
-	c.write(ctx, frame(messageError, id, encoded(errs)))
+	c.write(ctx, encodeMessage(messageError, id, encoded(errs)))
 }

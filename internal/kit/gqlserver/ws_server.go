@@ -39,22 +39,22 @@ type wsServer struct {
 	server  *Server
 	metrics *socketMetrics
 
-	mu       sync.Mutex
-	open     map[*wsConn]struct{}
-	inside   int // open sockets, and upgrades under way
-	draining bool
-	sweepAt  int           // the number of open sockets at which garbage is collected
-	sweeping atomic.Bool   // somebody does
-	gone     chan struct{} // closed when all have gone after draining began
+	mu        sync.Mutex
+	open      map[*wsConn]struct{}
+	active    int // open sockets, and upgrades under way
+	draining  bool
+	gcAt      int           // the number of open sockets at which garbage is collected
+	gcRunning atomic.Bool   // somebody does
+	idle      chan struct{} // closed when all have gone after draining began
 }
 
-func newSockets(d *Server) *wsServer {
+func newWSServer(d *Server) *wsServer {
 	return &wsServer{
 		server:  d,
 		metrics: newSocketMetrics(d.cfg.Registerer),
 		open:    map[*wsConn]struct{}{},
-		sweepAt: sweepLeast,
-		gone:    make(chan struct{}),
+		gcAt:    minGCStep,
+		idle:    make(chan struct{}),
 	}
 }
 
@@ -62,14 +62,14 @@ func newSockets(d *Server) *wsServer {
 // returns after the upgrade, so that a socket keeps neither its request nor the server's
 // goroutine.
 func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
-	if !s.enter() {
+	if !s.acquire() {
 		s.server.refuse(w, r, http.StatusServiceUnavailable, errcode.RetryLater(errcode.Unavailable, "The server is stopping.", retryUpgrade))
 		return
 	}
 	var c *wsConn
 	defer func() {
 		if c == nil {
-			s.leave()
+			s.release()
 		}
 	}()
 	if c = s.upgrade(w, r); c == nil {
@@ -77,7 +77,7 @@ func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 	}
 	s.add(c)
 	go func() {
-		defer s.leave()
+		defer s.release()
 		defer s.remove(c)
 		c.serve()
 	}()
@@ -89,7 +89,7 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		s.server.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "This page's origin may not open sockets here."))
 		return nil
 	}
-	if status, err := handshake(w, r); err != nil {
+	if status, err := checkHandshake(w, r); err != nil {
 		s.server.refuse(w, r, status, err)
 		return nil
 	}
@@ -97,8 +97,8 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		s.server.refuse(w, r, http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "The only sub-protocol is %s.", subprotocol))
 		return nil
 	}
-	c := newSocket(s, r)
-	leave, ok := s.server.perAddress.Acquire(c.caller.network)
+	c := newWSConn(s, r)
+	release, ok := s.server.perAddress.Acquire(c.caller.network)
 	if !ok {
 		s.server.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
 		return nil
@@ -111,17 +111,17 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		OnPongReceived:     func(context.Context, []byte) { c.controlFrame() },
 	})
 	if err != nil { // Accept has answered: it was no valid handshake
-		leave()
+		release()
 		return nil
 	}
 	conn.SetReadLimit(-1) // the socket has its own
-	c.conn, c.leaveAddress = conn, leave
+	c.conn, c.releaseAddress = conn, release
 	return c
 }
 
-// handshake says what is wrong with a handshake (RFC 6455, 4.2.1). What is left
+// checkHandshake says what is wrong with a handshake (RFC 6455, 4.2.1). What is left
 // for the library to refuse is its key.
-func handshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerror.Error) {
+func checkHandshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerror.Error) {
 	switch {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
@@ -149,14 +149,14 @@ func (s *wsServer) Close(ctx context.Context, over time.Duration) error {
 		case <-timer.C:
 			c.end(websocket.StatusServiceRestart, "the server restarts")
 			timer.Reset(pause)
-		case <-s.gone:
+		case <-s.idle:
 			return nil
 		case <-ctx.Done():
 			return s.drop(ctx)
 		}
 	}
 	select {
-	case <-s.gone:
+	case <-s.idle:
 		return nil
 	case <-ctx.Done():
 		return s.drop(ctx)
@@ -170,8 +170,8 @@ func (s *wsServer) drain() []*wsConn {
 	defer s.mu.Unlock()
 	if !s.draining {
 		s.draining = true
-		if s.inside == 0 {
-			close(s.gone)
+		if s.active == 0 {
+			close(s.idle)
 		}
 	}
 	left := make([]*wsConn, 0, len(s.open))
@@ -185,29 +185,29 @@ func (s *wsServer) drain() []*wsConn {
 func (s *wsServer) drop(ctx context.Context) error {
 	left := s.drain()
 	for _, c := range left {
-		c.lost(statusAbnormal)
+		c.disconnect(statusAbnormal)
 		c.out.drop() // also when its close handshake is under way
 	}
 	return fmt.Errorf("close sockets, %d were left: %w", len(left), context.Cause(ctx))
 }
 
-// enter counts an upgrade, until leave. It returns false when no more are let in.
-func (s *wsServer) enter() bool {
+// acquire counts an upgrade, until leave. It returns false when no more are let in.
+func (s *wsServer) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
 		return false
 	}
-	s.inside++
+	s.active++
 	return true
 }
 
-func (s *wsServer) leave() {
+func (s *wsServer) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inside--
-	if s.draining && s.inside == 0 {
-		close(s.gone)
+	s.active--
+	if s.draining && s.active == 0 {
+		close(s.idle)
 	}
 }
 
@@ -216,56 +216,56 @@ func (s *wsServer) add(c *wsConn) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	draining := s.draining
-	s.sweep()
+	s.maybeGC()
 	s.mu.Unlock()
 	if draining {
 		c.end(websocket.StatusServiceRestart, "the server restarts")
 	}
 }
 
-// sweep has garbage collected when the sockets have become more by an eighth. What is made
+// maybeGC has garbage collected when the sockets have become more by an eighth. What is made
 // for a handshake and its subscription lies between what stays of them; with as much of it
 // as there is memory in use, which Go collects at once by itself, a socket would hold on to
 // twice as much as it needs, in pages that are free for the most part. The caller holds mu.
-func (s *wsServer) sweep() {
-	if len(s.open) < s.sweepAt {
+func (s *wsServer) maybeGC() {
+	if len(s.open) < s.gcAt {
 		return
 	}
-	s.sweepAt = len(s.open) + max(len(s.open)/8, sweepLeast)
-	if s.sweeping.CompareAndSwap(false, true) {
+	s.gcAt = len(s.open) + max(len(s.open)/8, minGCStep)
+	if s.gcRunning.CompareAndSwap(false, true) {
 		go func() {
-			defer s.sweeping.Store(false)
+			defer s.gcRunning.Store(false)
 			runtime.GC()
 		}()
 	}
 }
 
-// sweepLeast is how many sockets more there are from one collection to the next at least.
-const sweepLeast = 250
+// minGCStep is how many sockets more there are from one collection to the next at least.
+const minGCStep = 250
 
-// swept has the next collection come sooner when the sockets have become fewer. The caller
+// lowerGCThreshold has the next collection come sooner when the sockets have become fewer. The caller
 // holds mu.
-func (s *wsServer) swept() { s.sweepAt = min(s.sweepAt, 2*len(s.open)+sweepLeast) }
+func (s *wsServer) lowerGCThreshold() { s.gcAt = min(s.gcAt, 2*len(s.open)+minGCStep) }
 
 func (s *wsServer) remove(c *wsConn) {
 	s.metrics.open.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
-	s.swept()
+	s.lowerGCThreshold()
 }
 
-// newSocket returns what is known before the upgrade.
-func newSocket(s *wsServer, r *http.Request) *wsConn {
-	ctx, cancel := context.WithCancel(s.server.keep(r.Context()))
+// newWSConn returns what is known before the upgrade.
+func newWSConn(s *wsServer, r *http.Request) *wsConn {
+	ctx, cancel := context.WithCancel(s.server.socketContext(r.Context()))
 	c := &wsConn{
-		sockets: s,
-		server:  s.server,
-		ctx:     ctx,
-		cancel:  cancel,
-		caller:  callerOf(r.Context()),
-		header:  r.Header.Get("Authorization"),
-		tasks:   map[string]*wsOperation{},
+		sockets:    s,
+		server:     s.server,
+		ctx:        ctx,
+		cancel:     cancel,
+		caller:     callerOf(r.Context()),
+		header:     r.Header.Get("Authorization"),
+		operations: map[string]*wsOperation{},
 	}
 	if n := s.server.cfg.Limits.MessageRate; n >= 0 {
 		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
@@ -273,9 +273,9 @@ func newSocket(s *wsServer, r *http.Request) *wsConn {
 	return c
 }
 
-// keep returns what a socket keeps of its request's context, which holds on to the request
+// socketContext returns what a socket keeps of its request's context, which holds on to the request
 // and all that it came with.
-func (d *Server) keep(of context.Context) context.Context {
+func (d *Server) socketContext(of context.Context) context.Context {
 	if d.cfg.CopyContext == nil {
 		return context.Background()
 	}

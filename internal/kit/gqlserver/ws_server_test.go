@@ -872,7 +872,7 @@ func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "ann")
 	hand := &handClock{}
-	s.server.looks = ratelimit.New(1, 1, hand.now)
+	s.server.authLookups = ratelimit.New(1, 1, hand.now)
 	v.subscribe("1", "{ viewer }")
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
 	asked := s.people.asked()
@@ -982,7 +982,7 @@ func TestAnOperationThatItsSocketEndsIsNotAnswered(t *testing.T) {
 		}
 		eventually(t, "the operation is over", func() bool { return s.Running("slow") == 0 })
 		c.work.Wait()
-		c.out.end(closing(websocket.StatusServiceRestart, "restart"), time.Now().Add(patience))
+		c.out.end(encodeCloseFrame(websocket.StatusServiceRestart, "restart"), time.Now().Add(patience))
 		if text, err := v.read(); websocket.CloseStatus(err) != websocket.StatusServiceRestart {
 			t.Fatalf("it was sent %s, %v", text, err)
 		}

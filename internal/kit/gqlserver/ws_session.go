@@ -15,36 +15,36 @@ import (
 
 // init is connection_init: it finds out who asks.
 func (c *wsConn) init(m message) {
-	switch c.advance(waitingForInit, admitting) {
+	switch c.advance(waitingForInit, authenticating) {
 	case waitingForInit:
 	case expired: // and about to end
 		return
 	default:
-		c.misuse(messageInvalid, statusSecondInit, "too many initialisation requests")
+		c.reject(messageInvalid, statusSecondInit, "too many initialisation requests")
 		return
 	}
 	token, err := m.credentials()
 	switch {
 	case errors.Is(err, errCredentials):
-		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		c.reject(messageInvalid, statusUnauthorized, "unauthorized")
 		return
 	case err != nil:
-		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		c.reject(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
-	who := c.introduce(token).admission
+	current := c.authenticate(token).admission
 	switch {
-	case who.BadToken:
-		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+	case current.BadToken:
+		c.reject(messageInvalid, statusUnauthorized, "unauthorized")
 		return
-	case who.Unavailable:
+	case current.Unavailable:
 		c.end(websocket.StatusTryAgainLater, "try again later")
 		return
-	case who.User != "":
-		c.leaveUser = c.server.perUser.Acquire(who.User, func() { c.end(statusReplaced, "replaced") })
+	case current.User != "":
+		c.releaseUser = c.server.perUser.Acquire(current.User, func() { c.end(statusReplaced, "replaced") })
 	}
-	c.leaveSession = c.server.holders.add(who.Session, c)
-	c.write(c.ctx, frame(messageAck, "", nil))
+	c.releaseSession = c.server.sessions.add(current.Session, c)
+	c.write(c.ctx, encodeMessage(messageAck, "", nil))
 }
 
 // advance goes on to a state if the socket is in the one before, and returns
@@ -59,26 +59,26 @@ func (c *wsConn) advance(from, to socketState) (was socketState) {
 	return was
 }
 
-// introduce finds out who has a token. The header of the upgrade is read if the
+// authenticate finds out who has a token. The header of the upgrade is read if the
 // message has none. Another scheme than Bearer may be meant for a proxy there.
-func (c *wsConn) introduce(token string) caller {
-	who := c.caller
+func (c *wsConn) authenticate(token string) caller {
+	current := c.caller
 	token = cmp.Or(token, bearer(c.header))
 	if token != "" {
-		who.admission = AuthResult{Unavailable: true}
-		if _, ok := c.server.allowLookup(who); ok {
-			who, _ = c.server.lookUpToken(c.ctx, who, token)
+		current.admission = AuthResult{Unavailable: true}
+		if _, ok := c.server.allowLookup(current); ok {
+			current, _ = c.server.lookUpToken(c.ctx, current, token)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.caller, c.token, c.state = who, token, ready
-	return who
+	c.caller, c.token, c.state = current, token, ready
+	return current
 }
 
-// readmit finds out whether the session still is, before each operation. If it may not
+// reauthenticate finds out whether the session still is, before each operation. If it may not
 // be asked now, that is a refusal; else see confirm.
-func (c *wsConn) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
+func (c *wsConn) reauthenticate(ctx context.Context) (current caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
 	c.mu.Unlock()
@@ -88,30 +88,30 @@ func (c *wsConn) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 	if wait, ok := c.server.allowLookup(known); !ok {
 		return known, tooMany(wait), true
 	}
-	return c.confirm(ctx, known, token)
+	return c.checkSession(ctx, known, token)
 }
 
-// confirm finds out whether the session of a token still is that of who is known, and
+// checkSession finds out whether the session of a token still is that of who is known, and
 // closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
 // as unknown as in a request.
-func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
-	who, _ = c.server.lookUpToken(ctx, known, token)
+func (c *wsConn) checkSession(ctx context.Context, known caller, token string) (current caller, refused *gqlerror.Error, ok bool) {
+	current, _ = c.server.lookUpToken(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
 		return known, nil, false
-	case who.admission.BadToken, !who.admission.Unavailable && who.admission.User != known.admission.User:
+	case current.admission.BadToken, !current.admission.Unavailable && current.admission.User != known.admission.User:
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
-	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Authenticate cannot even say that
+	case current.admission.Unavailable && current.admission.WithContext == nil: // Config.Authenticate cannot even say that
 		return known, errcode.RetryLater(errcode.Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
-	case who.admission.Unavailable:
-		known.admission.WithContext = who.admission.WithContext
+	case current.admission.Unavailable:
+		known.admission.WithContext = current.admission.WithContext
 		return known, nil, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.caller = who
-	return who, nil, true
+	c.caller = current
+	return current, nil, true
 }
 
 // A schedule says when a timer has to do what. Zero is never.
@@ -129,7 +129,7 @@ func (c *wsConn) startTimers() {
 	if l.InitTime >= 0 {
 		c.due.init = now.Add(l.InitTime)
 	}
-	c.next = time.AfterFunc(c.untilTick(), c.tick)
+	c.timer = time.AfterFunc(c.untilTick(), c.tick)
 }
 
 // after is the time about d from now, or never if d is no time.
@@ -149,7 +149,7 @@ func (c *wsConn) initTimeout() {
 
 // tick does what is due, and waits for what is due next. There is one at a time.
 func (c *wsConn) tick() {
-	if !c.hold() {
+	if !c.addWork() {
 		return
 	}
 	defer c.work.Done()
@@ -161,8 +161,8 @@ func (c *wsConn) tick() {
 	case isDue(c.due.age, now):
 		c.end(websocket.StatusServiceRestart, "it is time for a new connection")
 		return
-	case isDue(c.silentAt(), now):
-		c.lost(statusAbnormal)
+	case isDue(c.silenceDeadline(), now):
+		c.disconnect(statusAbnormal)
 		return
 	case isDue(c.due.recheck, now):
 		c.recheck()
@@ -174,25 +174,25 @@ func (c *wsConn) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code == 0 {
-		c.next.Reset(c.untilTick())
+		c.timer.Reset(c.untilTick())
 	}
 }
 
 func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
-// silentAt is when a client that sends nothing any more is given up.
-func (c *wsConn) silentAt() time.Time {
+// silenceDeadline is when a client that sends nothing any more is given up.
+func (c *wsConn) silenceDeadline() time.Time {
 	ping := c.server.cfg.Limits.Ping
 	if ping <= 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, c.seen.Load()).Add(2 * ping)
+	return time.Unix(0, c.lastSeen.Load()).Add(2 * ping)
 }
 
 // untilTick is how long nothing is due.
 func (c *wsConn) untilTick() time.Duration {
 	wait := never
-	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
+	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silenceDeadline()} {
 		if !at.IsZero() {
 			wait = min(wait, time.Until(at))
 		}
@@ -202,9 +202,9 @@ func (c *wsConn) untilTick() time.Duration {
 
 const never = time.Duration(1 << 62)
 
-// lookAgain implements [sessionConn].
-func (c *wsConn) lookAgain() {
-	if c.hold() {
+// recheckSession implements [sessionConn].
+func (c *wsConn) recheckSession() {
+	if c.addWork() {
 		defer c.work.Done()
 		c.recheck()
 	}
@@ -217,7 +217,7 @@ func (c *wsConn) recheck() {
 	known, token, signedIn := c.caller, c.token, c.state == ready
 	c.mu.Unlock()
 	if signedIn && token != "" {
-		_, _, _ = c.confirm(c.ctx, known, token) // it has closed the socket, if need be
+		_, _, _ = c.checkSession(c.ctx, known, token) // it has closed the socket, if need be
 	}
 }
 

@@ -6,16 +6,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
-// follow goes on with a task without a goroutine of its own, told by a source. It returns
+// followSource goes on with a task without a goroutine of its own, told by a source. It returns
 // false if the task is over.
-func (c *wsConn) follow(ctx context.Context, t *wsOperation, op *operation, source broadcast.Source) bool {
-	m := c.server.broadcasts.join(c.ctx, op, c) //nolint:contextcheck // the task's ends now
-	prefix := frame(messageNext, t.id, []byte{})
+func (c *wsConn) followSource(ctx context.Context, t *wsOperation, op *operation, source broadcast.Source) bool {
+	m := c.server.broadcasts.subscribe(c.ctx, op, c) //nolint:contextcheck // the task's ends now
+	prefix := encodeMessage(messageNext, t.id, []byte{})
 	m.prefix = prefix[:len(prefix)-1]
 	c.mu.Lock()
-	wanted := c.tasks[t.id] == t && c.code == 0
+	wanted := c.operations[t.id] == t && c.code == 0
 	if wanted {
-		t.member, t.params = m, nil
+		t.subscriber, t.params = m, nil
 		if c.out.onDrained == nil {
 			c.out.onDrained = c.drained
 		}
@@ -46,19 +46,19 @@ func (c *wsConn) drains() uint64 { return c.drainCount.Load() }
 // drained resumes the members of the socket that fell behind.
 func (c *wsConn) drained() {
 	c.drainCount.Add(1)
-	for _, m := range c.members(false) {
+	for _, m := range c.subscribers(false) {
 		m.drained()
 	}
 }
 
-// conclude implements [sink].
-func (c *wsConn) conclude(m *subscriber, err error) {
+// finishSubscriber implements [sink].
+func (c *wsConn) finishSubscriber(m *subscriber, err error) {
 	defer m.close()
-	if !c.hold() {
+	if !c.addWork() {
 		return
 	}
 	defer c.work.Done()
-	t := c.taskOf(m)
+	t := c.operationOf(m)
 	if t == nil {
 		return
 	}
@@ -66,32 +66,32 @@ func (c *wsConn) conclude(m *subscriber, err error) {
 	if err != nil {
 		c.fail(c.ctx, t, err)
 	} else if c.release(t) {
-		c.write(c.ctx, frame(messageComplete, t.id, nil))
+		c.write(c.ctx, encodeMessage(messageComplete, t.id, nil))
 	}
 }
 
-func (c *wsConn) taskOf(m *subscriber) *wsOperation {
+func (c *wsConn) operationOf(m *subscriber) *wsOperation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range c.tasks {
-		if t.member == m {
+	for _, t := range c.operations {
+		if t.subscriber == m {
 			return t
 		}
 	}
 	return nil
 }
 
-// members are those of the socket; if it is over they are its no more.
-func (c *wsConn) members(over bool) (list []*subscriber) {
+// subscribers are those of the socket; if it is over they are its no more.
+func (c *wsConn) subscribers(over bool) (list []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, t := range c.tasks {
-		if t.member == nil {
+	for id, t := range c.operations {
+		if t.subscriber == nil {
 			continue
 		}
-		list = append(list, t.member)
+		list = append(list, t.subscriber)
 		if over {
-			delete(c.tasks, id)
+			delete(c.operations, id)
 			c.uncountLocked(t)
 		}
 	}

@@ -46,9 +46,9 @@ type pipeListener struct {
 }
 
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
+	here, exists := net.Pipe()
 	select {
-	case l.conns <- there:
+	case l.conns <- exists:
 		return here, nil
 	case <-l.closed:
 		return nil, net.ErrClosed

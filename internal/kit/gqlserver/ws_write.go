@@ -26,8 +26,8 @@ const (
 	maxControl  = 125 // bytes of a control frame after its header
 )
 
-// pieceSize is how many bytes are written at once where the kernel has to be waited for.
-const pieceSize = 32 * kb
+// chunkSize is how many bytes are written at once where the kernel has to be waited for.
+const chunkSize = 32 * kb
 
 // A wsWriter writes to a socket's connection, whole frames in the order in which it gets
 // them. What the kernel takes at once costs one system call; the rest waits, and one
@@ -52,11 +52,11 @@ type wsWriter struct {
 	sealed  bool      // no more messages
 	closed  bool      // the last frame has come
 	dropped bool      // the connection is closed
-	until   time.Time // when the connection will be closed, once the socket ends
+	closeBy time.Time // when the connection will be closed, once the socket ends
 
-	attempt func(fd uintptr) bool // writes what is tried
-	tried   []byte
-	took    int // bytes of it
+	attempt    func(fd uintptr) bool // writes what is tried
+	tryBytes   []byte
+	tryWritten int // bytes of it
 }
 
 // A wsChunk of what waits. It ends where a frame ends, or in the middle of a message that
@@ -74,7 +74,7 @@ func (s *wsWriter) open(c *wsConn, conn net.Conn) {
 		s.raw, _ = system.SyscallConn() // else everything waits, and finds the error
 	}
 	s.attempt = func(fd uintptr) bool {
-		s.took = writeNow(fd, s.tried)
+		s.tryWritten = writeNow(fd, s.tryBytes)
 		return true // false would wait
 	}
 }
@@ -93,7 +93,7 @@ func (s *wsWriter) offer(frames []byte) bool {
 		s.socket.sockets.metrics.slow[slowRefused].Inc()
 		return false
 	}
-	s.put(frames)
+	s.writeOrQueue(frames)
 	return true
 }
 
@@ -101,7 +101,7 @@ func (s *wsWriter) offer(frames []byte) bool {
 // when that is written, and reports whether it is. The end of ctx does not matter: of
 // half a message the other half has to follow.
 func (s *wsWriter) send(_ context.Context, message []byte) bool {
-	head := min(len(message), pieceSize) // what is beyond is not copied
+	head := min(len(message), chunkSize) // what is beyond is not copied
 	frame := appendHeader(make([]byte, 0, frameHeader+head), textFrame, len(message))
 	written, ok := s.begin(append(frame, message[:head]...), message[head:])
 	if written == nil {
@@ -121,18 +121,18 @@ func (s *wsWriter) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	if s.sealed {
 		return nil, false
 	}
-	if head = s.try(head); len(head) == 0 {
-		head, tail = s.try(tail), nil
+	if head = s.tryWrite(head); len(head) == 0 {
+		head, tail = s.tryWrite(tail), nil
 	}
 	if len(head) == 0 {
 		return nil, true
 	}
 	done := make(chan struct{})
 	if len(tail) > 0 {
-		s.wait(wsChunk{bytes: head})
-		s.wait(wsChunk{bytes: tail, written: done})
+		s.enqueue(wsChunk{bytes: head})
+		s.enqueue(wsChunk{bytes: tail, written: done})
 	} else {
-		s.wait(wsChunk{bytes: head, written: done})
+		s.enqueue(wsChunk{bytes: head, written: done})
 	}
 	return done, true
 }
@@ -154,7 +154,7 @@ func (s *wsWriter) control(frame []byte) {
 	}
 	s.closed = frame[0] == closeFrame
 	s.sealed = s.sealed || s.closed
-	s.put(frame)
+	s.writeOrQueue(frame)
 }
 
 // end takes a close frame, behind everything that waits. What is not written by then
@@ -163,7 +163,7 @@ func (s *wsWriter) end(frame []byte, by time.Time) {
 	s.control(frame)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.until = by
+	s.closeBy = by
 	if s.writing {
 		_ = s.conn.SetWriteDeadline(by) // of a connection that is closed already, or it is a write's error
 	}
@@ -174,44 +174,44 @@ func (s *wsWriter) drop() {
 	s.mu.Lock()
 	s.sealed, s.closed, s.dropped = true, true, true
 	for _, p := range s.queue {
-		s.leave(p, len(p.bytes))
-		p.end()
+		s.dequeue(p, len(p.bytes))
+		p.finish()
 	}
 	s.queue = nil
 	s.mu.Unlock()
 	_ = s.conn.Close() // or it was closed before
 }
 
-// put writes frames or lets a copy wait. It is for those who hold the mutex, as are
+// writeOrQueue writes frames or lets a copy wait. It is for those who hold the mutex, as are
 // try, wait and leave.
-func (s *wsWriter) put(frames []byte) {
-	rest := s.try(frames)
+func (s *wsWriter) writeOrQueue(frames []byte) {
+	rest := s.tryWrite(frames)
 	if len(rest) == 0 {
 		return
 	}
-	if last := len(s.queue) - 1; last >= 0 && s.queue[last].offered && len(s.queue[last].bytes)+len(rest) <= pieceSize {
+	if last := len(s.queue) - 1; last >= 0 && s.queue[last].offered && len(s.queue[last].bytes)+len(rest) <= chunkSize {
 		s.queue[last].bytes = append(s.queue[last].bytes, rest...)
 		s.count(len(rest))
 		s.offered += len(rest)
 		return
 	}
-	s.wait(wsChunk{bytes: append([]byte(nil), rest...), offered: true})
+	s.enqueue(wsChunk{bytes: append([]byte(nil), rest...), offered: true})
 }
 
-// try writes what the kernel takes now, unless something else waits, and returns the
+// tryWrite writes what the kernel takes now, unless something else waits, and returns the
 // rest. An error is found by who writes that.
-func (s *wsWriter) try(frames []byte) (rest []byte) {
+func (s *wsWriter) tryWrite(frames []byte) (rest []byte) {
 	if s.writing || s.raw == nil {
 		return frames
 	}
-	s.tried, s.took = frames, 0
+	s.tryBytes, s.tryWritten = frames, 0
 	_ = s.raw.Write(s.attempt)
-	s.tried = nil
-	return frames[s.took:]
+	s.tryBytes = nil
+	return frames[s.tryWritten:]
 }
 
-// wait puts a piece behind the others.
-func (s *wsWriter) wait(p wsChunk) {
+// enqueue puts a piece behind the others.
+func (s *wsWriter) enqueue(p wsChunk) {
 	s.queue = append(s.queue, p)
 	s.count(len(p.bytes))
 	if p.offered {
@@ -226,8 +226,8 @@ func (s *wsWriter) wait(p wsChunk) {
 	go s.run()
 }
 
-// leave notes that n bytes of a piece do not wait any more.
-func (s *wsWriter) leave(p wsChunk, n int) {
+// dequeue notes that n bytes of a piece do not wait any more.
+func (s *wsWriter) dequeue(p wsChunk, n int) {
 	s.count(-n)
 	if p.offered {
 		s.offered -= n
@@ -236,7 +236,7 @@ func (s *wsWriter) leave(p wsChunk, n int) {
 
 func (s *wsWriter) count(bytes int) { s.socket.sockets.metrics.queued.Add(float64(bytes)) }
 
-func (p wsChunk) end() {
+func (p wsChunk) finish() {
 	if p.written != nil {
 		close(p.written)
 	}
@@ -248,7 +248,7 @@ func (s *wsWriter) run() {
 	by := time.Now().Add(s.socket.server.cfg.Limits.WriteTime)
 	for p, ok := s.next(); ok; p, ok = s.next() {
 		by = s.write(p, by)
-		p.end()
+		p.finish()
 	}
 }
 
@@ -261,10 +261,10 @@ func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 		if !ok {
 			break
 		}
-		n, err := s.conn.Write(rest[:min(len(rest), pieceSize)])
+		n, err := s.conn.Write(rest[:min(len(rest), chunkSize)])
 		rest = rest[n:]
 		s.mu.Lock()
-		s.leave(p, n)
+		s.dequeue(p, n)
 		s.mu.Unlock()
 		switch {
 		case err == nil:
@@ -272,13 +272,13 @@ func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 		case errors.Is(err, os.ErrDeadlineExceeded) && !last:
 			s.socket.end(statusSlowConsumer, "too slow to read") // which gives it a little time to hear that
 		default:
-			s.socket.lost(statusAbnormal) // unless it has ended
+			s.socket.disconnect(statusAbnormal) // unless it has ended
 			s.drop()
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave(p, len(rest))
+	s.dequeue(p, len(rest))
 	return by
 }
 
@@ -287,12 +287,12 @@ func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 func (s *wsWriter) setDeadline(by time.Time) (last, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last = !s.until.IsZero()
+	last = !s.closeBy.IsZero()
 	switch {
 	case s.dropped:
 		return last, false
 	case last:
-		by = s.until
+		by = s.closeBy
 	case s.socket.server.cfg.Limits.WriteTime < 0:
 		return last, true
 	}
@@ -352,8 +352,8 @@ func appendHeader(out []byte, first byte, n int) []byte {
 	}
 }
 
-// closing is a close frame. The reason has at most 123 bytes.
-func closing(code websocket.StatusCode, reason string) []byte {
+// encodeCloseFrame is a close frame. The reason has at most 123 bytes.
+func encodeCloseFrame(code websocket.StatusCode, reason string) []byte {
 	frame := appendHeader(nil, closeFrame, 2+len(reason))
 	return append(binary.BigEndian.AppendUint16(frame, uint16(code)), reason...) //nolint:gosec // a code has 16 bits
 }

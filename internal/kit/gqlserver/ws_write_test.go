@@ -200,7 +200,7 @@ func TestWhatASocketDoesNotTakeWaits(t *testing.T) {
 	if s.slow(slowRefused) != 1 || queued == 0 {
 		t.Errorf("refused %v, queued %v", s.slow(slowRefused), queued)
 	}
-	if n := s.waiting(); n <= queue-kernel || n > queue+3*kb+pieceSize {
+	if n := s.waiting(); n <= queue-kernel || n > queue+3*kb+chunkSize {
 		t.Errorf("%v bytes wait", n)
 	}
 	c.ping() // which is never refused
