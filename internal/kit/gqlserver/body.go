@@ -18,11 +18,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// freeBytes is how much of a body anybody may send without asking whether there
-// is memory for it.
+// freeBytes is the part of a body that is not charged to the memory budget.
 const freeBytes = request.BufferSize
 
-// A failure is a refusal with its HTTP status.
+// A failure is a rejected request: an HTTP status and an error for the client.
 type failure struct {
 	status int
 	*gqlerror.Error
@@ -32,8 +31,8 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{status, errcode.Errorf(code, format, args...)}
 }
 
-// limitBody is a body of which no more is read than shows that it is beyond a limit: one of a
-// length that net/http knows, and that was looked at, is that as it is.
+// limitBody returns body, cut one byte after limit. That byte shows that the body is too long. A
+// negative limit and a known length, which is checked before, need no cut.
 func limitBody(body io.Reader, length int64, limit int) io.Reader {
 	if limit < 0 || length >= 0 {
 		return body
@@ -41,9 +40,10 @@ func limitBody(body io.Reader, length int64, limit int) io.Reader {
 	return io.LimitReader(body, int64(limit)+1)
 }
 
-// readAll reads a body into a buffer, or what it must grow to, and refuses one beyond a limit.
-// Beyond the free ones it takes memory as they arrive, and three times as much for the
-// copies that decoding makes: who only promises bytes holds none.
+// readAll reads a body into text, growing it as needed, and rejects a body beyond limit.
+//
+// Bytes beyond freeBytes are charged to m when they arrive, three times more for the copies that
+// decoding makes. A client that only announces bytes uses no memory.
 func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *failure) {
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
 		text = make([]byte, 0, freeBytes)
@@ -69,18 +69,18 @@ func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *
 	}
 }
 
-// readFailure says why a body could not be read to its end.
+// readFailure returns the failure of a body that could not be read completely.
 func readFailure(err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail(http.StatusRequestTimeout, errcode.Timeout, "The request did not arrive in time.")
+		return fail(http.StatusRequestTimeout, errcode.Timeout, "The request took too long to arrive. Try again.")
 	case errors.Is(err, errNoMemory):
 		return noMemory()
 	}
-	return fail(http.StatusBadRequest, errcode.BadRequest, "The request broke off.")
+	return fail(http.StatusBadRequest, errcode.BadRequest, "The request was incomplete. Try again.")
 }
 
-// decode is [request.Decode] with the limits of the server.
+// decode calls [request.Decode] with the limits of the server.
 func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
 	params, err := request.Decode(text, d.cfg.Limits.json(), d.interner)
 	if err != nil {
@@ -89,7 +89,7 @@ func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
 	return params, nil
 }
 
-// checkJSON is [request.JSONLimits.Check] with the limits of the server.
+// checkJSON calls [request.JSONLimits.Check] with the limits of the server.
 func (d *Server) checkJSON(text []byte, above int) *failure {
 	if err := d.cfg.Limits.json().Check(text, above); err != nil {
 		return &failure{http.StatusBadRequest, err}
@@ -112,7 +112,7 @@ func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, badRequest("The query string cannot be read.")
+		return nil, badRequest("The query string is malformed.")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	if !utf8.ValidString(params.Query + params.OperationName) {
@@ -127,15 +127,16 @@ func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 			return nil, err
 		}
 		if !utf8.Valid(text) || request.DecodeStrict(text, to) != nil {
-			return nil, badRequest("%s must be an object in JSON.", name)
+			return nil, badRequest("%s must be a JSON object.", name)
 		}
 	}
 	return params, nil
 }
 
-// withReadDeadline gives the reading of a body a time, none if that is negative; 0 is what
-// [Server.bodyTime] gave it. The deadline stays when it was missed: the server would
-// otherwise wait for the rest of the body.
+// withReadDeadline runs read with a deadline for the body. Zero keeps the deadline that
+// [Server.bodyTime] set, and a negative limit sets none.
+//
+// A missed deadline stays in effect. Otherwise, the server would wait for the rest of the body.
 func withReadDeadline(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
 	if limit < 0 {
 		return read()
@@ -143,12 +144,12 @@ func withReadDeadline(w http.ResponseWriter, limit time.Duration, read func() *f
 	control := http.NewResponseController(w)
 	if limit > 0 {
 		if err := control.SetReadDeadline(time.Now().Add(limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return badRequest("The connection is gone.")
+			return badRequest("The connection was closed.")
 		}
 	}
 	failed := read()
 	if failed == nil {
-		_ = control.SetReadDeadline(time.Time{}) // it could be set, so it can be taken away
+		_ = control.SetReadDeadline(time.Time{}) // setting it worked, so clearing it does too
 	}
 	return failed
 }

@@ -18,38 +18,39 @@ import (
 
 const (
 	loadTimeout   = 5 * time.Second
-	loadAhead     = 128                    // updates that are loaded together
-	scanAhead     = 1 << 16                // entries among which they are looked for
-	minRetryPause = 100 * time.Millisecond // between two tries
+	loadAhead     = 128                    // updates that are loaded in one go
+	scanAhead     = 1 << 16                // queued deliveries that are searched for them
+	minRetryPause = 100 * time.Millisecond // between two attempts
 	maxRetryPause = 2 * time.Second
-	maxAttempts   = 5 // at a response without such errors as go by
+	maxAttempts   = 5 // to get a response without transient errors
 	retryTime     = 10 * time.Second
 )
 
-// An outcome is what became of an execution.
+// An outcome is the result of an execution.
 type outcome int
 
 const (
 	executed outcome = iota
-	personal         // the answer may depend on who asks, and is not for all
-	stopped          // the pipe has ended
+	personal         // the response may depend on the caller and cannot be shared
+	stopped          // the shared execution has ended
 )
 
-// payload is the response to an update, nil if there is nothing to tell.
+// payload returns the response to an update, or nil if there is nothing to send.
 func (p *sharedExecution) payload(u *broadcast.Update) ([]byte, outcome) {
 	if payload, known := p.cache.find(u); known {
 		return payload, executed
 	}
-	payload, sure, end := p.execute(u)
-	if end == executed && sure && !p.single {
+	payload, cacheable, end := p.execute(u)
+	if end == executed && cacheable && !p.single {
 		p.cache.add(u, payload)
 	}
 	return payload, end
 }
 
-// execute tries until there is a response that need not be tried again. It waits for
-// stores as long as there are members. It is not sure if the next try could be another one.
-func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure bool, _ outcome) {
+// execute retries until a response has no transient error, or the attempts are used up. While
+// loading fails, it retries as long as there are subscribers. cacheable is false if another
+// attempt could return another response.
+func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, cacheable bool, _ outcome) {
 	d := p.broadcasts.server
 	p.sawPersonal = false
 	start, pause := time.Now(), minRetryPause
@@ -64,14 +65,14 @@ func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure boo
 			return nil, true, executed
 		case err != nil:
 			if p.broadcasts.loadWarnings.Allow() {
-				d.log.WarnContext(p.ctx, "an update cannot be loaded, and is tried again", "err", err)
+				d.log.WarnContext(p.ctx, "cannot load subscription update", "err", err)
 			}
 		default:
-			// What one member may not begin another one may: each try asks another one.
-			passes := isTransient(res.Errors) || p.op == nil && p.openRefused && !p.single
-			if tries++; tries >= maxAttempts || time.Since(start) > retryTime || !passes {
+			// Each attempt runs as another subscriber, which may be allowed to subscribe.
+			transient := isTransient(res.Errors) || p.op == nil && p.openRefused && !p.single
+			if tries++; tries >= maxAttempts || time.Since(start) > retryTime || !transient {
 				d.metrics.executions.Inc()
-				return payloadOf(res), !passes, executed
+				return payloadOf(res), !transient, executed
 			}
 		}
 		_ = clock.Sleep(p.ctx, pause)
@@ -79,26 +80,26 @@ func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure boo
 	}
 }
 
-// isTransient says whether errors may be gone at the next try.
+// isTransient reports whether a retry may remove some of the errors.
 func isTransient(errs gqlerror.List) bool {
 	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
 		return slices.Contains([]string{errcode.Unavailable, errcode.Internal, errcode.Timeout}, errcode.Of(err))
 	})
 }
 
-// payloadOf is the JSON of a response, in one line.
+// payloadOf returns the JSON of a response in one line.
 func payloadOf(res *graphql.Response) []byte {
 	text := appendResponse(nil, res)
 	for i, c := range text {
-		if c == '\n' || c == '\r' { // in JSON that is blank space; in an event it would end the line
+		if c == '\n' || c == '\r' { // white space in JSON, but the end of a line in an event stream
 			text[i] = ' '
 		}
 	}
 	return text
 }
 
-// runUpdate loads and executes an update. An operation that does not answer is made anew, once.
-// The error is that of the update.
+// runUpdate loads and executes an update. If the operation gives no response, it opens another
+// one and tries again, once. The error is that of the load.
 func (p *sharedExecution) runUpdate(u *broadcast.Update) (res *graphql.Response, err error) {
 	for range 2 {
 		if p.op == nil {
@@ -114,7 +115,8 @@ func (p *sharedExecution) runUpdate(u *broadcast.Update) (res *graphql.Response,
 	return res, err
 }
 
-// runOperation drops an operation that gave no answer or ended with it.
+// runOperation delivers an update to the operation and returns its response. It drops an
+// operation that fails or ends.
 func (p *sharedExecution) runOperation(u *broadcast.Update) (*graphql.Response, error) {
 	op := p.op
 	defer func() {
@@ -145,10 +147,9 @@ func (p *sharedExecution) runOperation(u *broadcast.Update) (*graphql.Response, 
 	return res, nil
 }
 
-// preload loads the updates of a batch, but for those that are executed or loaded already,
-// and with them those that come behind it, all at once: so a source can read what they need
-// together, and where that takes long it is not waited for by each batch. What fails is
-// loaded again when it is executed.
+// preload loads the updates of a batch that are neither cached nor loaded, and with them those
+// of the following deliveries, all in parallel. A source can then read their data together, and
+// batches do not wait for it one by one. Failed loads are repeated during execution.
 func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) {
 	var wanted []*broadcast.Update
 	want := func(u *broadcast.Update) {
@@ -165,7 +166,7 @@ func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) 
 	if len(wanted) == 0 {
 		return
 	}
-	var last *broadcast.Update // of many for one it is told to stands behind the other
+	var last *broadcast.Update // deliveries of one update to many subscribers are next to each other
 	for i := range behind[:min(len(behind), scanAhead)] {
 		if e := &behind[i]; e.u != nil && e.u != last && e.current() {
 			last = e.u
@@ -197,7 +198,7 @@ func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) 
 	all.Wait()
 }
 
-// load asks for the value of an update, unless it was loaded with others.
+// load returns the value of an update, loading it unless preload did.
 func (p *sharedExecution) load(op *operation, u *broadcast.Update) (v any, err error) {
 	if v, ok := p.loaded[u]; ok {
 		delete(p.loaded, u)
@@ -214,14 +215,14 @@ func (p *sharedExecution) loadOne(ctx context.Context, u *broadcast.Update) (v a
 			err = p.broadcasts.server.recovered(ctx, value)
 		}
 	}()
-	return u.Load(ctx) //nolint:wrapcheck // it is logged, or has a meaning
+	return u.Load(ctx) //nolint:wrapcheck // the error is logged, or has a meaning for the caller
 }
 
-// open begins the operation of the pipe as one of its members would. What is refused comes
-// back.
+// open starts the operation as one of the subscribers would. It returns the response of a
+// rejected operation, else nil.
 func (p *sharedExecution) open() *graphql.Response {
 	m := p.broadcasts.anySubscriber(p)
-	if m == nil { // the pipe has ended
+	if m == nil { // the shared execution has ended
 		return &graphql.Response{}
 	}
 	params := m.params
@@ -240,12 +241,12 @@ func (p *sharedExecution) open() *graphql.Response {
 		op.close()
 		return refused
 	}
-	op.handoff.Personal() // who may subscribe is asked of each
+	op.handoff.Personal() // discard the result: authorization to subscribe is checked for each subscriber
 	p.op, p.stop = op, stop
 	return nil
 }
 
-// drop closes the operation; the next execution begins another one.
+// drop closes the operation. The next execution opens another one.
 func (p *sharedExecution) drop() {
 	if p.op != nil {
 		p.stop()
@@ -254,12 +255,12 @@ func (p *sharedExecution) drop() {
 	}
 }
 
-// A payloadCache has the payloads of a pipe's latest updates: of many clients that come again at
-// once and are told the same again, nobody has to wait for its execution.
+// A payloadCache stores the payloads of the latest updates of a shared execution. Clients that
+// reconnect together and need the same replay do not wait for an execution of it.
 type payloadCache struct {
-	total    *atomic.Int64 // bytes of all memos
+	total    *atomic.Int64 // bytes of all caches
 	payloads map[*broadcast.Update][]byte
-	order    []cachedPayload // the oldest first
+	order    []cachedPayload // oldest first
 	bytes    int
 }
 
@@ -269,9 +270,9 @@ type cachedPayload struct {
 }
 
 const (
-	cacheSize  = 4096 // more than the longest replay: else one that is longer would find nothing
+	cacheSize  = 4096 // entries; more than the longest replay, as a shorter cache would never hit
 	cacheBytes = 4 * mb
-	cacheTotal = 64 * mb // of all pipes; when it is full, nothing more is remembered until something is old
+	cacheTotal = 64 * mb // of all caches; when it is full, nothing is added until entries expire
 	cacheTTL   = 10 * time.Second
 )
 
@@ -307,7 +308,7 @@ func (m *payloadCache) add(u *broadcast.Update, payload []byte) {
 	m.count(len(payload))
 }
 
-// evict forgets what is too old or too much.
+// evict removes entries that are too old or exceed the size.
 func (m *payloadCache) evict(size int, now time.Time) {
 	for len(m.order) > 0 && (len(m.order) > size || m.bytes > cacheBytes || now.Sub(m.order[0].at) > cacheTTL) {
 		u := m.order[0].u

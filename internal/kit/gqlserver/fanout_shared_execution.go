@@ -12,52 +12,52 @@ import (
 )
 
 const (
-	maxQueued      = 1 << 20                // entries for a worker; with more, members fall behind
-	batchSize      = 32                     // updates that are handed out together at most
-	batchBytes     = 256 * kb               // that a batch should have at most: a carrier takes all of it or nothing
-	batchTime      = 250 * time.Millisecond // what their execution should take at most
-	maxSerial      = 512                    // members; more are served by several goroutines
-	maxIdleEntries = 1 << 16                // the longest queue that an idle worker keeps
-	maxIdleScratch = 1 << 20                // bytes
+	maxQueued      = 1 << 20                // deliveries that wait for a worker; beyond that, subscribers fall behind
+	batchSize      = 32                     // maximum number of updates that are delivered together
+	batchBytes     = 256 * kb               // target size of a batch, as a sink takes all of it or nothing
+	batchTime      = 250 * time.Millisecond // target time to execute a batch
+	maxSerial      = 512                    // subscribers; more are served by several goroutines
+	maxIdleEntries = 1 << 16                // longest queue that an idle worker retains
+	maxIdleScratch = 1 << 20                // bytes that an idle worker retains
 )
 
-// A sharedExecution executes what its members are pushed and hands it out. It has a goroutine as
-// long as there is something to do.
+// A sharedExecution executes updates once for all of its subscribers and delivers the payloads.
+// It has a goroutine only while there is work.
 type sharedExecution struct {
 	broadcasts *broadcaster
 	key        document.Selection
-	single     bool // has one member, whose answers may depend on who that is
+	single     bool // one subscriber; responses may depend on the caller
 
-	subscribers map[*subscriber]struct{} // broadcasts' mutex guards it
+	subscribers map[*subscriber]struct{} // guarded by the mutex of broadcasts
 
-	ctx    context.Context // ends with the pipe
+	ctx    context.Context // ends with the execution
 	cancel context.CancelFunc
 
 	mu         sync.Mutex
 	queue      []delivery
-	behind     []*subscriber // behindPipe
+	behind     []*subscriber // in state behindQueue
 	working    bool
 	closed     bool
-	cacheTimer *time.Timer // empties the memo; nil at first
+	cacheTimer *time.Timer // clears the cache; nil at first
 
-	// These are the worker's, or, without one, the mutex guards them.
-	op          *operation                // nil before its first update, and when it failed
-	stop        func() bool               // so that the end of the pipe is not that of op any more
-	openRefused bool                      // its operation was refused to the member that should begin it
-	sawPersonal bool                      // by who asks
-	batch       int                       // updates that the next batch has at most; 0 at first
-	loaded      map[*broadcast.Update]any // of this batch and the next ones, which were loaded together
+	// Owned by the worker. Without a worker, guarded by mu.
+	op          *operation                // nil before the first update and after a failure
+	stop        func() bool               // detaches op from ctx
+	openRefused bool                      // op was rejected for the subscriber that should open it
+	sawPersonal bool                      // the response may depend on the caller
+	batch       int                       // maximum number of updates in the next batch; 0 at first
+	loaded      map[*broadcast.Update]any // preloaded values of this batch and the next ones
 	cache       payloadCache
 }
 
-// An delivery is an update for a member, or its end.
+// A delivery is an update for one subscriber, or the end of its subscription.
 type delivery struct {
 	u   *broadcast.Update // nil for the end
 	m   *subscriber
 	gen uint32
 }
 
-// current is false when the member does not want it any more.
+// current reports whether the subscriber still needs the delivery.
 func (e *delivery) current() bool { return e.gen == e.m.gen.Load() }
 
 func newSharedExecution(b *broadcaster, key document.Selection, alone bool) *sharedExecution {
@@ -67,7 +67,7 @@ func newSharedExecution(b *broadcaster, key document.Selection, alone bool) *sha
 	return p
 }
 
-// end closes a pipe without members, whose mutex is held.
+// end closes an execution without subscribers. The caller holds mu.
 func (p *sharedExecution) end() {
 	p.closed = true
 	p.cancel()
@@ -77,7 +77,7 @@ func (p *sharedExecution) end() {
 	}
 }
 
-// release gives back what the pipe holds.
+// release frees the operation, the cache and the timer.
 func (p *sharedExecution) release() {
 	p.drop()
 	p.cache.clear()
@@ -86,13 +86,13 @@ func (p *sharedExecution) release() {
 	}
 }
 
-// push lets an entry wait. It is for those who hold the mutex, as is wake.
+// push queues a delivery. The caller holds mu.
 func (p *sharedExecution) push(e delivery) {
 	p.wake()
 	p.queue = append(p.queue, e)
 }
 
-// wake starts the worker, if there is none.
+// wake starts a worker, unless there is one. The caller holds mu.
 func (p *sharedExecution) wake() {
 	if p.working || p.closed {
 		return
@@ -105,7 +105,7 @@ func (p *sharedExecution) wake() {
 	p.broadcasts.work.Go(func() { p.work(w) })
 }
 
-// work serves what waits until nothing does.
+// work serves the queue until it is empty.
 func (p *sharedExecution) work(w *worker) {
 	for {
 		queued, behind, ok := p.take(w)
@@ -120,7 +120,8 @@ func (p *sharedExecution) work(w *worker) {
 	}
 }
 
-// take returns what waits. ok is false if that is nothing: then the worker is over.
+// take returns the queue and the subscribers that fell behind. ok is false if there are none;
+// then the worker must stop.
 func (p *sharedExecution) take(w *worker) (queued []delivery, behind []*subscriber, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +148,7 @@ func (p *sharedExecution) take(w *worker) (queued []delivery, behind []*subscrib
 	return nil, nil, false
 }
 
-// clearIdleCache empties the memo of a pipe that is idle.
+// clearIdleCache clears the cache of an idle execution.
 func (p *sharedExecution) clearIdleCache() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +157,7 @@ func (p *sharedExecution) clearIdleCache() {
 	}
 }
 
-// serveGuarded serves what was taken. Whoever is to hear of a panic loses its subscription.
+// serveGuarded serves the queue. A panic ends all subscriptions of the execution.
 func (p *sharedExecution) serveGuarded(w *worker, queued []delivery, behind []*subscriber) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -165,14 +166,14 @@ func (p *sharedExecution) serveGuarded(w *worker, queued []delivery, behind []*s
 		}
 	}()
 	p.serve(w, queued)
-	for _, m := range behind { // nothing that was queued is theirs any more
+	for _, m := range behind { // none of their deliveries are left in the queue
 		m.resume(behindQueue)
 	}
 }
 
-// serve executes and hands out what was taken.
+// serve executes and delivers the queue.
 func (p *sharedExecution) serve(w *worker, queued []delivery) {
-	defer func() { clear(p.loaded) }() // what is not handed out is loaded anew another time
+	defer func() { clear(p.loaded) }() // the rest is loaded again when it is due
 	for len(queued) > 0 {
 		n := w.prepare(queued, cmp.Or(p.batch, batchSize))
 		p.preload(w.updates, queued[n:])
@@ -190,8 +191,7 @@ func (p *sharedExecution) serve(w *worker, queued []delivery) {
 			w.payloads = append(w.payloads, payload)
 			bytes += len(payload)
 		}
-		// Who waits for a replay should have some of it soon: what takes long is handed
-		// out in smaller parts.
+		// Smaller batches after slow ones, so that clients get the start of a replay soon.
 		if time.Since(start) > batchTime || bytes > batchBytes {
 			p.batch = max(len(w.updates)/2, 1)
 		} else {
@@ -202,20 +202,20 @@ func (p *sharedExecution) serve(w *worker, queued []delivery) {
 	}
 }
 
-// A worker is what serving a pipe needs of memory. An idle pipe has none.
+// A worker holds the buffers that serve an execution. An idle execution has none.
 type worker struct {
 	spare []delivery // an empty queue
 
-	// A batch.
+	// The current batch.
 	updates     []*broadcast.Update
-	payloads    [][]byte // of the updates; nil for nothing to tell
-	updateOf    []int8   // of the updates each entry has; -1 for none
-	next        []int32  // the next entry of the same member, from 1; 0 for none
+	payloads    [][]byte // of updates; nil if there is nothing to send
+	updateOf    []int8   // index into updates of each delivery; -1 for none
+	next        []int32  // next delivery of the same subscriber, from 1; 0 for none
 	subscribers []*subscriber
-	scratch     [][]byte // of each goroutine
+	scratch     [][]byte // one for each goroutine
 }
 
-// release lets go what need not be kept.
+// release drops the batch and large buffers.
 func (w *worker) release() {
 	w.reset()
 	if cap(w.spare) > maxIdleEntries {
@@ -238,9 +238,9 @@ func (w *worker) reset() {
 	w.updates, w.payloads, w.updateOf, w.next, w.subscribers = w.updates[:0], w.payloads[:0], w.updateOf[:0], w.next[:0], w.subscribers[:0]
 }
 
-// prepare prepares a batch from the beginning of what was taken: of a few updates, all that
-// comes before another one. It returns its length.
-func (w *worker) prepare(queued []delivery, most int) int {
+// prepare builds a batch of at most maxUpdates updates from the start of the queue. It returns
+// the number of deliveries in it.
+func (w *worker) prepare(queued []delivery, maxUpdates int) int {
 	w.reset()
 	at := -1
 	for i := range queued {
@@ -252,7 +252,7 @@ func (w *worker) prepare(queued []delivery, most int) int {
 			w.addDelivery(e.m, i)
 		default:
 			if at < 0 || w.updates[at] != e.u {
-				at = w.updateIndex(e.u, most)
+				at = w.updateIndex(e.u, maxUpdates)
 			}
 			if at < 0 {
 				return i
@@ -266,23 +266,24 @@ func (w *worker) prepare(queued []delivery, most int) int {
 	return len(queued)
 }
 
-// updateIndex is the place of an update in the batch, -1 if it has no room.
-func (w *worker) updateIndex(u *broadcast.Update, most int) int {
+// updateIndex returns the index of an update in the batch, adding it if needed; -1 if the batch
+// is full.
+func (w *worker) updateIndex(u *broadcast.Update, maxUpdates int) int {
 	for i, other := range w.updates {
 		if other == u {
 			return i
 		}
 	}
-	if len(w.updates) == most {
+	if len(w.updates) == maxUpdates {
 		return -1
 	}
 	w.updates = append(w.updates, u)
 	return len(w.updates) - 1
 }
 
-// addDelivery notes an entry of a member behind those that it has.
+// addDelivery appends delivery i to those of a subscriber.
 func (w *worker) addDelivery(m *subscriber, i int) {
-	at := int32(i + 1) //nolint:gosec // at most mostWaiting
+	at := int32(i + 1) //nolint:gosec // at most maxQueued
 	if m.first == 0 {
 		m.first = at
 		w.subscribers = append(w.subscribers, m)
@@ -292,7 +293,7 @@ func (w *worker) addDelivery(m *subscriber, i int) {
 	m.last = at
 }
 
-// deliver gives a batch to its members.
+// deliver sends a batch to its subscribers, in parallel if there are many.
 func (w *worker) deliver(p *sharedExecution, batch []delivery) {
 	goroutines := 1
 	if len(w.subscribers) > maxSerial {
@@ -317,11 +318,11 @@ func (w *worker) deliver(p *sharedExecution, batch []delivery) {
 	}
 }
 
-// deliverTo gives each of some members what the batch has for it.
+// deliverTo sends some subscribers their part of the batch.
 func (w *worker) deliverTo(p *sharedExecution, batch []delivery, members []*subscriber, scratch *[]byte) {
 	out, sent := *scratch, 0
 	for _, m := range members {
-		first, n, ends, seq := m.first, 0, false, m.lastSeq
+		first, n, atEnd, seq := m.first, 0, false, m.lastSeq
 		m.first, out = 0, out[:0]
 		for i := first; i != 0; i = w.next[i-1] {
 			e := &batch[i-1]
@@ -329,7 +330,7 @@ func (w *worker) deliverTo(p *sharedExecution, batch []delivery, members []*subs
 				continue
 			}
 			if e.u == nil {
-				ends = true
+				atEnd = true
 				break
 			}
 			if payload := w.payloads[w.updateOf[i-1]]; payload != nil {
@@ -345,7 +346,7 @@ func (w *worker) deliverTo(p *sharedExecution, batch []delivery, members []*subs
 		}
 		m.lastSeq = seq
 		sent += n
-		if ends {
+		if atEnd {
 			m.finishQueued()
 		}
 	}
@@ -353,19 +354,20 @@ func (w *worker) deliverTo(p *sharedExecution, batch []delivery, members []*subs
 	p.broadcasts.server.metrics.deliveries.Add(float64(sent))
 }
 
-// handleRefusal notes that the carrier took nothing, which had drained so often before.
+// handleRefusal marks m as behind after its sink refused a batch. drains is the count of the
+// sink before it did.
 func (m *subscriber) handleRefusal(drains uint64) {
 	p := m.lock()
 	if !m.closed {
 		m.fallBehind(behindSink)
 	}
 	p.mu.Unlock()
-	if m.sink.drains() != drains { // and found nobody that had fallen behind
+	if m.sink.drains() != drains { // the sink drained meanwhile and did not see that m is behind
 		m.drained()
 	}
 }
 
-// finishQueued has the carrier tell the end, behind what it took.
+// finishQueued ends the subscription after the queued deliveries.
 func (m *subscriber) finishQueued() {
 	p := m.lock()
 	defer p.mu.Unlock()

@@ -13,45 +13,45 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// Subscriptions that are told the same (see [broadcast.From]) are members of a pipe, one
-// for each selection: it executes an update once, and its members' carriers get the
-// bytes. Where an answer depends on who asks, each member has a pipe of its own.
+// Subscriptions to the same source (see [broadcast.From]) with the same selection share one
+// execution: it executes an update once, and each subscriber's sink gets the same bytes. If
+// responses depend on the caller, each subscriber has an execution of its own.
 //
-// Of the locks, that of broadcasts is taken before that of a pipe, and a source's, within
-// which it calls a member, before both.
+// Lock order: the mutex of a source, which calls subscribers while it holds it; then that of the
+// broadcaster; then that of an execution.
 
-// A sink writes what members get to one client. Its methods are safe for concurrent
+// A sink writes messages of its subscribers to one client. Its methods are safe for concurrent
 // use.
 type sink interface {
-	// appendNext appends the message that has a member's next response.
+	// appendNext appends the message with the subscriber's next response.
 	appendNext(out []byte, m *subscriber, payload []byte, u *broadcast.Update) []byte
-	// offer takes messages, which the caller may change afterwards, and never waits. If
-	// too much waits to be written it takes nothing and returns false; when all that is
-	// written it counts that in drains, and then calls drained of its members, once.
+	// offer queues messages and never waits. The caller may reuse the slice. If too much is
+	// queued, offer queues nothing and returns false. Once the queue is written, the sink
+	// increments drains and then calls drained of its subscribers, once.
 	offer(messages []byte) bool
-	// drains is how often it has called drained of its members.
+	// drains returns how often the sink has called drained of its subscribers.
 	drains() uint64
-	// finishSubscriber tells the client that nothing comes any more, behind all that was taken, and
-	// why if that is an error. It closes the member, and may wait.
+	// finishSubscriber sends the end of the subscription after all queued messages, with err
+	// unless that is nil. It closes the subscriber and may wait.
 	finishSubscriber(m *subscriber, err error)
 }
 
-// broadcaster are all pipes and members of a door.
+// A broadcaster owns all shared executions and subscribers of a server.
 type broadcaster struct {
 	server  *Server
 	workers sync.Pool      // of *worker
-	work    sync.WaitGroup // workers, and what ends members
+	work    sync.WaitGroup // workers, and goroutines that end subscribers
 
 	loadWarnings clock.Throttle
 
-	cachedBytes atomic.Int64 // bytes in the memos of all pipes
+	cachedBytes atomic.Int64 // bytes in the caches of all executions
 
 	mu         sync.Mutex
-	executions map[document.Selection]*sharedExecution // that are shared
+	executions map[document.Selection]*sharedExecution // shared ones only
 	personal   map[document.Selection]struct{}
 }
 
-const maxPersonal = 1024 // selections of which it is known that answers depend on who asks
+const maxPersonal = 1024 // selections that are known to have personal responses
 
 func newBroadcaster(d *Server) *broadcaster {
 	return &broadcaster{
@@ -60,18 +60,16 @@ func newBroadcaster(d *Server) *broadcaster {
 	}
 }
 
-// wait returns when nothing is at work any more, after all members were closed, or when
-// ctx ends.
+// wait returns when no goroutine runs, after all subscribers are closed, or when ctx ends.
 func (b *broadcaster) wait(ctx context.Context) error {
 	return waitFor(ctx, &b.work, "end broadcasts")
 }
 
-// follow has a member told what its subscription is to hear, until it is closed. It
-// closes the member if it fails.
+// follow subscribes m to a source until m is closed. It closes m if that fails.
 func (m *subscriber) follow(s broadcast.Source) error {
 	following := false
 	defer func() {
-		if !following { // it may have panicked
+		if !following { // Subscribe may have panicked
 			m.close()
 		}
 	}()
@@ -96,8 +94,8 @@ func (m *subscriber) follow(s broadcast.Source) error {
 	return nil
 }
 
-// subscribe makes the subscription that an operation began a member, which must be closed. Its
-// own operation will have the values of ctx. It takes over the caller's memory.
+// subscribe registers the subscription of op. The caller must close the result, which has the
+// values of ctx and takes over the memory of op's caller.
 func (b *broadcaster) subscribe(ctx context.Context, op *operation, to sink) *subscriber {
 	m := &subscriber{broadcasts: b, sink: to, ctx: ctx, params: op.params, caller: op.caller, memory: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
@@ -123,7 +121,7 @@ func (b *broadcaster) register(m *subscriber) {
 	b.assign(m, p)
 }
 
-// assign has a pipe's members be one more. It is for those who hold the mutex.
+// assign adds m to p. The caller holds mu.
 func (b *broadcaster) assign(m *subscriber, p *sharedExecution) {
 	p.subscribers[m] = struct{}{}
 	m.execution.Store(p)
@@ -146,19 +144,19 @@ func (b *broadcaster) unregister(m *subscriber) {
 	p.end()
 }
 
-// anySubscriber is a member of a pipe, another one each time; nil if there is none any more.
+// anySubscriber returns a random subscriber of p, or nil if there is none.
 func (b *broadcaster) anySubscriber(p *sharedExecution) *subscriber {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for m := range p.subscribers { // whose order is random
+	for m := range p.subscribers { // in random order
 		return m
 	}
 	return nil
 }
 
-// split gives each member of a pipe one of its own, with its share of what waits: first
-// what the pipe's worker has taken, which calls it. Who wants the same later gets one
-// too.
+// split gives each subscriber of p an execution of its own, with its part of the queue. The
+// worker of p calls it with the deliveries that it has taken. Later subscribers to the same
+// selection get executions of their own too.
 func (b *broadcaster) split(p *sharedExecution, queued []delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,7 +197,7 @@ func (b *broadcaster) split(p *sharedExecution, queued []delivery) {
 	p.end()
 }
 
-// finishAll ends the subscriptions of a pipe, whose worker calls it.
+// finishAll ends all subscriptions of p. The worker of p calls it.
 func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,7 +208,7 @@ func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 		if m.closed || m.finished {
 			continue
 		}
-		m.gen.Add(1) // what waits is behind what was lost
+		m.gen.Add(1) // queued deliveries follow lost ones
 		m.finish(err)
 	}
 }
@@ -226,53 +224,52 @@ func (b *broadcaster) markPersonal(key document.Selection) {
 	b.server.metrics.personal.Set(float64(len(b.personal)))
 }
 
-// A subscriber is a subscription of a client, as its source sees it. No goroutine stays for
-// it.
+// A subscriber is a client's subscription as its source sees it. It has no goroutine.
 type subscriber struct {
 	broadcasts *broadcaster
 	sink       sink
 	key        document.Selection
-	shareable  bool // has a key
+	shareable  bool // key is valid
 
-	// What its operation is begun with, for itself or for all of its pipe.
+	// The inputs of the operation, its own or the shared one.
 	ctx    context.Context // for its values
 	params graphql.RawParams
 	caller caller
 
-	prefix []byte // the carrier's
+	prefix []byte // set and used by the sink
 	memory *quota.Memory
 
-	execution atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
-	gen       atomic.Uint32                   // of what it is pushed: what has another one counts no more
+	execution atomic.Pointer[sharedExecution] // changes while both the broadcaster and the execution are locked
+	gen       atomic.Uint32                   // of deliveries; a delivery of another generation is outdated
 
-	// The pipe's mutex guards these.
-	subscription  broadcast.Subscription // nil before it follows, and when it is closed
+	// Guarded by the mutex of the execution.
+	subscription  broadcast.Subscription // nil before follow and after close
 	state         receiveState
-	resuming      bool         // its source was asked to
-	pendingResume receiveState // from which it is to be resumed when it follows
-	started       bool         // something was pushed
-	endQueued     bool         // its end waits too
-	endErr        error        // why
-	finished      bool         // its carrier is being told that
+	resuming      bool         // the source was asked to resume
+	pendingResume receiveState // state to resume from after follow; receiving for none
+	started       bool         // an update was pushed
+	endQueued     bool         // the end is queued
+	endErr        error        // reason of the queued end
+	finished      bool         // the sink is sending the end
 	closed        bool
 
-	// These are the pipe's worker's, and whoever resumes it may read taken: then the
-	// worker has nothing of it.
-	lastSeq int64 // the number of the last update that the carrier took
-	first   int32 // of its entries in a batch, from 1; 0 for none
+	// Owned by the worker of the execution. resume reads lastSeq too, when the worker has no
+	// delivery of the subscriber.
+	lastSeq int64 // Seq of the last update that the sink accepted
+	first   int32 // of its deliveries in a batch, from 1; 0 for none
 	last    int32
 }
 
-// A receiveState is whether a member takes what it is pushed.
+// A receiveState tells whether a subscriber accepts pushed updates.
 type receiveState int
 
 const (
 	receiving   receiveState = iota
-	behindQueue              // too much waited for the worker
-	behindSink               // too much waited in its carrier
+	behindQueue              // too much is queued for the worker
+	behindSink               // too much is queued in the sink
 )
 
-// lock locks the pipe of a member.
+// lock locks and returns the execution of m.
 func (m *subscriber) lock() *sharedExecution {
 	for {
 		p := m.execution.Load()
@@ -302,8 +299,7 @@ func (m *subscriber) Push(u *broadcast.Update) {
 	p.push(delivery{u, m, m.gen.Load()})
 }
 
-// End implements [broadcast.Receiver]. A source that has told all, and is asked to resume,
-// ends once more.
+// End implements [broadcast.Receiver]. A finished source that is asked to resume ends again.
 func (m *subscriber) End(err error) {
 	p := m.lock()
 	defer p.mu.Unlock()
@@ -312,7 +308,7 @@ func (m *subscriber) End(err error) {
 	case m.state == receiving:
 		m.endQueued, m.endErr = true, err
 		p.push(delivery{nil, m, m.gen.Load()})
-	case err != nil: // it would not tell what was missed
+	case err != nil: // the source would not send the missed updates
 		m.finish(err)
 	}
 }
@@ -325,7 +321,8 @@ func (m *subscriber) Reset() {
 	m.state, m.resuming, m.endQueued = receiving, false, false
 }
 
-// fallBehind has the member take nothing more until it is resumed. Its pipe must be locked.
+// fallBehind makes m reject updates until it is resumed. The caller holds the mutex of the
+// execution.
 func (m *subscriber) fallBehind(behind receiveState) {
 	if m.state == receiving {
 		m.broadcasts.server.metrics.lagged.Inc()
@@ -339,16 +336,17 @@ func (m *subscriber) fallBehind(behind receiveState) {
 	m.endQueued = false
 }
 
-// finish has the carrier tell the end, behind which nothing comes. Its pipe must be locked.
+// finish makes the sink send the end, after which nothing follows. The caller holds the mutex of
+// the execution.
 func (m *subscriber) finish(err error) {
 	m.finished = true
 	m.broadcasts.work.Go(func() { m.sink.finishSubscriber(m, err) })
 }
 
-// drained is called by the carrier, without a lock.
+// drained resumes m after its sink has written its queue. The sink calls it without a lock.
 func (m *subscriber) drained() { m.resume(behindSink) }
 
-// resume has the source tell again what a member that fell behind did not take.
+// resume makes the source send again the updates that m missed.
 func (m *subscriber) resume(from receiveState) {
 	p := m.lock()
 	if m.closed || m.finished || m.resuming || m.state != from {
@@ -366,8 +364,8 @@ func (m *subscriber) resume(from receiveState) {
 	}
 }
 
-// close ends a member: nothing reaches its carrier afterwards but what is on its way. More
-// than once is once.
+// close ends the subscription. Messages that are being delivered may still reach the sink. It is
+// idempotent.
 func (m *subscriber) close() {
 	p := m.lock()
 	if m.closed {

@@ -13,13 +13,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// Guard guards a handler that stands beside the schema, on the same origin: requests
-// that a page of a foreign origin makes a browser send are 403, pages of [Config].AllowedOrigins
-// may send them and read the answers, who asks is found out as
-// for an operation, and each request counts against the same rate, 429. Then next may ask
-// [CallerOf], and has the context of [AuthResult].WithContext. What else is to be bounded, the
-// method, the body and its size, is for next to look at; only the time for a body is
-// bounded here. A refusal is JSON as the door's own are.
+// Guard wraps a handler that serves the same origin as the schema. It applies the checks of an
+// operation:
+//
+//   - A browser request from a foreign origin gets 403. Pages of [Config].AllowedOrigins may send
+//     requests and read the responses.
+//   - The request is authenticated, and [CallerOf] returns its caller. The context is that of
+//     [AuthResult].WithContext.
+//   - The request counts against the caller's rate limit and gets 429 beyond it.
+//   - The body must arrive within Limits.BodyTime.
+//
+// The handler checks the method, the body and its size. Errors are JSON, as for operations.
 func (d *Server) Guard(next http.Handler) http.Handler {
 	return d.crossOrigin(d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := d.authenticate(r)
@@ -35,11 +39,12 @@ func (d *Server) Guard(next http.Handler) http.Handler {
 	}))))
 }
 
-// LookUp runs read for a request that is not answered by what it reads, such as one for a
-// page about an object. Its context has a caller without a token, whose reads [AllowRead] and
-// [RecordNotFound] count. The request counts against the rate of its client network, and takes
-// a place among what runs. If that network has no more of either, LookUp returns false
-// without running read: the request can be answered without. It never waits.
+// LookUp runs read for a request that can be answered without its result, such as the page of an
+// object. It reports whether it ran read, and never waits.
+//
+// The context of read has a caller without a token, whose reads [AllowRead] and [RecordNotFound]
+// count. The request counts against the rate limit and the running complexity of the client
+// network. LookUp returns false without calling read if either is used up.
 func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 	c, ok := d.lookUpToken(r.Context(), d.anonymousCaller(r), "")
 	if !ok || d.count(c) != nil {
@@ -59,21 +64,18 @@ func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 	return true
 }
 
-// CallerOf says who sent the request or the operation that ctx belongs to: the user,
-// [AuthResult].User, "" for nobody known; and the network of the client, by which limits
-// count, "" where there is no request. An answer that it was asked for reaches nobody else,
-// see [broadcast.MarkPersonal].
+// CallerOf returns the caller of the request or operation of ctx. user is [AuthResult].User,
+// empty for an anonymous caller. network is the client network that limits count by, empty
+// without a request. CallerOf marks the response as personal, see [broadcast.MarkPersonal].
 func CallerOf(ctx context.Context) (user, network string) {
 	broadcast.MarkPersonal(ctx)
 	c := callerOf(ctx)
 	return c.admission.User, strings.TrimPrefix(c.network, "a:")
 }
 
-// Ids that name nothing are what no cache holds: each is a question for the
-// stores (the field calls it cache penetration), and there are any number of them.
-// A client that follows what it was shown meets few. Whether a read ends in
-// nothing is known only afterwards, so a resolver asks before it reads, and says
-// afterwards what was absent:
+// No cache holds unknown ids, so each lookup of one reaches the stores (cache penetration). A
+// client that follows links meets few of them. Only the read itself shows that an id is unknown.
+// A resolver therefore checks the limit before a read and records a miss after it:
 //
 //	if wait, ok := gqlserver.AllowRead(ctx); !ok {
 //		gqlserver.RecordRefusal(ctx, wait)
@@ -84,12 +86,12 @@ func CallerOf(ctx context.Context) (user, network string) {
 //		gqlserver.RecordNotFound(ctx, 1)
 //	}
 
-// AllowRead says whether the caller of the operation that ctx belongs to may read
-// by an id that it names, and if not, how long until it may. It may not while as
-// many of its reads as [Limits].AbsentReads ended in nothing within a minute. Reads
-// that run at once may go beyond that together; the surplus, up to as many again, is
-// waited for too. A caller is a user, or else a client network. Where there is no
-// operation, everything may be read.
+// AllowRead reports whether the caller of ctx's operation may read by an id that it chose. If
+// not, it returns the time until it may.
+//
+// A caller is a user or, without one, a client network. It may not read after
+// [Limits].AbsentReads misses within a minute. Concurrent reads may exceed that by up to as many
+// again, and the excess extends the wait. Without an operation, every read is allowed.
 func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	c := callerOf(ctx)
 	if c.server == nil {
@@ -97,21 +99,19 @@ func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	}
 	wait, ok = c.server.notFound.Left(c.key)
 	if !ok {
-		broadcast.MarkPersonal(ctx) // another caller may
+		broadcast.MarkPersonal(ctx) // the response depends on the caller
 	}
 	return wait, ok
 }
 
-// RecordRefusal counts, in tandian_door_refused_total, that the caller of the operation that
-// ctx belongs to was told that it may not.
+// RecordRefusal counts a refused read of ctx's operation in tandian_door_refused_total.
 func RecordRefusal(ctx context.Context, wait time.Duration) {
 	if c := callerOf(ctx); c.server != nil {
 		c.server.metrics.refuse(tooMany(wait))
 	}
 }
 
-// RecordNotFound says that n reads of the caller of the operation that ctx belongs to
-// ended in nothing.
+// RecordNotFound records n reads of ctx's operation that found nothing. See [AllowRead].
 func RecordNotFound(ctx context.Context, n int) {
 	if c := callerOf(ctx); c.server != nil {
 		c.server.notFound.Spend(c.key, n)

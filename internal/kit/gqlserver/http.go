@@ -17,24 +17,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// httpTransport serves GET and POST as "GraphQL over HTTP" has it, multipart
-// requests with files, and event streams.
+// httpTransport serves GET and POST as specified by "GraphQL over HTTP", multipart requests with
+// files, and event streams.
 type httpTransport struct{ *Server }
 
-// serve answers a request that opens no WebSocket. The memory of the caller is for what
-// the request takes while it runs. The other one is for the request until it is read, and
-// then for its response.
+// serve serves a request that opens no WebSocket. The memory of c holds the working set until
+// the request ends. reserved holds the request until it is read, and then the response.
 func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) {
-	held := t.memoryOf(c)
+	reserved := t.memoryOf(c)
 	c.memory = t.memoryOf(c)
 	defer c.memory.Release()
-	defer held.Release()
+	defer reserved.Release()
 	as := request.Negotiate(r)
 	if as.First == "" {
-		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "Answers are %s, %s or %s.", request.MediaGraphQL, request.MediaJSON, request.MediaStream))
+		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "The Accept header must allow %s, %s or %s.", request.MediaGraphQL, request.MediaJSON, request.MediaStream))
 		return
 	}
-	params, done, failed := t.read(w, r, c, held)
+	params, done, failed := t.read(w, r, c, reserved)
 	defer done()
 	if failed != nil {
 		t.refuse(w, r, failed.status, failed.Error)
@@ -51,23 +50,23 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 		return
 	}
 	defer op.close()
-	held.Release()
+	reserved.Release()
 	switch {
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
-		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "A mutation needs POST."))
+		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "Mutations need POST."))
 	case op.subscription() && !as.Stream:
-		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
+		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "A subscription needs a WebSocket or the header Accept: text/event-stream."))
 	case op.subscription():
 		t.stream(w, r, as, op)
 	default:
-		t.answer(w, r, as, op, held)
+		t.answer(w, r, as, op, reserved)
 	}
 }
 
-// read reads the request, by its method and content type. done must be called
-// once the request is answered.
-func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
+// read reads the request by its method and content type. The caller must call done after the
+// response.
+func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, reserved *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	switch r.Method {
 	case http.MethodGet:
@@ -76,17 +75,17 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		return nil, done, fail(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "Requests are GET or POST.")
+		return nil, done, fail(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "Requests must use GET or POST.")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are not compressed.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests must not be compressed.")
 	}
 	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "multipart/form-data":
-		return t.readMultipart(w, r, c, attributes["boundary"], held)
+		return t.readMultipart(w, r, c, attributes["boundary"], reserved)
 	case err != nil, kind != request.MediaJSON:
-		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
+		return nil, done, fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests must be application/json in UTF-8, or multipart/form-data with files.")
 	case !jsonbody.IsUTF8(attributes["charset"]):
 		return nil, done, otherCharset(attributes["charset"])
 	}
@@ -97,7 +96,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	failed = withReadDeadline(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
 		into := request.BorrowBuffer()
 		defer into.Release()
-		text, failed := readAll(limitBody(r.Body, r.ContentLength, limit), limit, held, into.Bytes)
+		text, failed := readAll(limitBody(r.Body, r.ContentLength, limit), limit, reserved, into.Bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}
@@ -106,21 +105,21 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	return params, done, failed
 }
 
-// contentType is mime.ParseMediaType, which needs no look at what nearly all clients send.
+// contentType is mime.ParseMediaType with a fast path for the usual headers.
 func contentType(header string) (media string, attributes map[string]string, err error) {
 	switch header {
 	case request.MediaJSON, request.MediaJSON + "; charset=utf-8", request.MediaJSON + "; charset=UTF-8", request.MediaJSON + ";charset=utf-8", request.MediaJSON + ";charset=UTF-8":
 		return request.MediaJSON, nil, nil
 	}
-	return mime.ParseMediaType(header) //nolint:wrapcheck // nobody is told
+	return mime.ParseMediaType(header) //nolint:wrapcheck // the caller discards it
 }
 
-// otherCharset refuses JSON that is not UTF-8 by its content type.
+// otherCharset rejects JSON with a content type that is not UTF-8.
 func otherCharset(charset string) *failure {
-	return fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests are in UTF-8, not in the charset %q.", errcode.Truncate(charset))
+	return fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests must be in UTF-8, not in the charset %q.", errcode.Truncate(charset))
 }
 
-// answerRefused answers a request that does not run.
+// answerRefused responds to a rejected operation.
 func (t *httpTransport) answerRefused(w http.ResponseWriter, as request.Accepted, res *graphql.Response) {
 	if as.First == request.MediaStream {
 		t.streamOne(w, res)
@@ -129,8 +128,8 @@ func (t *httpTransport) answerRefused(w http.ResponseWriter, as request.Accepted
 	t.write(w, as.JSON, statusOf(res, as.JSON), res)
 }
 
-// answer runs a query or a mutation and sends its answer.
-func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation, held *quota.Memory) {
+// answer runs a query or a mutation and sends the response.
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation, reserved *quota.Memory) {
 	refused := op.run()
 	if refused != nil {
 		t.answerRefused(w, as, refused)
@@ -140,7 +139,7 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as reques
 	if res == nil {
 		res = &graphql.Response{}
 	}
-	if !takeAnswer(held, op, res) {
+	if !takeAnswer(reserved, op, res) {
 		t.refuse(w, r, http.StatusServiceUnavailable, errcode.NoMemory())
 		return
 	}
@@ -148,24 +147,23 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as reques
 		t.streamOne(w, res)
 		return
 	}
-	if keep := t.cacheControl(w, r, op, res); keep != "" {
-		w.Header().Set("Cache-Control", keep)
+	if header := t.cacheControl(w, r, op, res); header != "" {
+		w.Header().Set("Cache-Control", header)
 	}
 	t.write(w, as.JSON, statusOf(res, as.JSON), res)
 }
 
-// cacheControl says who may keep an answer: nobody, which is "" and what write says by
-// itself, but for an anonymous GET of public fields alone.
+// cacheControl returns the Cache-Control header of a response. It is empty, which means
+// no-store, unless the request is an anonymous GET of public fields.
 func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op *operation, res *graphql.Response) string {
-	const nobody = ""
+	const private = ""
 	if r.Method != http.MethodGet || len(t.cfg.CacheableFields) == 0 {
-		return nobody
+		return private
 	}
-	// Also the answer that is not kept says so: a cache must not give the one
-	// to who asked for the other.
+	// A private response needs it too: caches must not mix the two.
 	w.Header().Add("Vary", "Authorization")
 	if r.Header.Get("Authorization") != "" || len(res.Errors) > 0 || op.oc.Operation.Operation != ast.Query {
-		return nobody
+		return private
 	}
 	age := time.Duration(math.MaxInt64)
 	for _, f := range graphql.CollectFields(op.oc, op.oc.Operation.SelectionSet, []string{t.queryType}) {
@@ -174,12 +172,12 @@ func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op 
 		}
 		public, ok := t.cfg.CacheableFields[f.Name]
 		if !ok {
-			return nobody
+			return private
 		}
 		age = min(age, public)
 	}
 	if age == math.MaxInt64 {
-		return nobody
+		return private
 	}
 	return fmt.Sprintf("public, max-age=%d", int(age.Seconds()))
 }

@@ -12,32 +12,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// Limits bound what strangers can ask for. In a Config, a zero field stands
-// for its default and a negative one for no limit; a cache of negative size
-// holds nothing.
+// Limits bounds the resources that clients can use. In a Config, a zero field means its default
+// and a negative one no limit. A cache of negative size stores nothing.
 type Limits struct {
 	// Reading a request.
 
 	Body          int           // bytes of a JSON body; 1 MB
 	QueryString   int           // bytes of the query string of a GET; 16 KB
 	BodyTime      time.Duration // from the headers to the end of the body; 10 s
-	Memory        int           // bytes that large requests and answers may take together, as estimated; 64 MB. A caller has a quarter
+	Memory        int           // bytes of all large requests and responses, as estimated; 64 MB. A caller may use a quarter
 	UploadBody    int           // bytes of a multipart body; 11 MB
-	UploadTime    time.Duration // like BodyTime, of a multipart body; 60 s
+	UploadTime    time.Duration // like BodyTime, for a multipart body; 60 s
 	UploadPace    time.Duration // for each 64 KB of a multipart body, or its rest; 10 s
 	UploadFiles   int           // files in a multipart body; 4
-	Uploads       int           // multipart bodies of full length at once, by the bytes that have arrived; 16. A caller has a quarter
+	Uploads       int           // concurrent multipart bodies of full length, by bytes received; 16. A caller may use a quarter
 	VariableDepth int           // levels of nesting in variables and extensions; 12
 	VariableNodes int           // values in variables and extensions together; 2000
 
-	// The shape of a document, known before it is validated.
+	// The shape of a document, checked before validation.
 
 	Document   int // bytes; 64 KB
 	Name       int // bytes of an operation's name; 256
 	Tokens     int // 5000
-	Depth      int // fields inside each other, 20 where there is nothing but introspection; 15
+	Depth      int // nested fields, 20 for introspection alone; 15
 	Fields     int // fields written; 500
-	Expanded   int // fields after fragments are put in; 1000
+	Expanded   int // fields after fragments are expanded; 1000
 	Aliases    int // 30
 	Directives int // 50
 	Fragments  int // 50
@@ -45,44 +44,44 @@ type Limits struct {
 	Variables  int // 50
 	RootFields int // of a query or a subscription; 20
 	Mutations  int // root fields of a mutation; 5
-	Overlaps   int // pairs of fields that have one name beside each other, and of those below them; 30 000
+	Overlaps   int // compared pairs of fields with the same response name, at all levels; 30 000
 
-	// Running.
+	// Running an operation.
 
-	Complexity       int           // points of an operation: a field is one, a list as many as it may have elements; 5000
-	ValidationErrors int           // that are told of a document; 5
-	Errors           int           // in an answer; 20
-	Answer           int           // bytes of data in an answer; 5 MB
-	Running          int           // points of complexity run at once; 50 000. A caller has a quarter
-	RunningWait      time.Duration // longest wait for a place among those; 2 s
+	Complexity       int           // points of an operation: one for a field, as many for a list as it may have elements; 5000
+	ValidationErrors int           // reported for a document; 5
+	Errors           int           // in a response; 20
+	Answer           int           // bytes of data in a response; 5 MB
+	Running          int           // points of complexity that run at once; 50 000. A caller may use a quarter
+	RunningWait      time.Duration // wait for running points; 2 s
 	OperationTime    time.Duration // of a query or a mutation; 10 s
-	WriteTime        time.Duration // to write an answer, or a piece of a stream; 5 s
+	WriteTime        time.Duration // to write a response, or a chunk of a stream; 5 s
 
 	// Caches.
 
 	DocumentCache  int // bytes of validated documents, as estimated; 8 MB
 	PersistedCache int // bytes of automatic persisted queries; 4 MB
 
-	// Callers. A rate is requests a second; negative is no limit.
+	// Callers. Rates are requests per second; negative means no limit.
 
 	AnonymousRate, AnonymousBurst int // of a client address; 1000, 2000
 	UserRate, UserBurst           int // of a user; 200, 400
-	AuthLookups                   int // at who has a token, of a client network, twice as many at once; 5000
-	AbsentReads                   int // reads by id that end in nothing, of a caller, a minute, see [AllowRead]; 50
+	AuthLookups                   int // token lookups per second and client network, with a burst of twice as many; 5000
+	AbsentReads                   int // reads by id that find nothing, per caller and minute, see [AllowRead]; 50
 
 	// Sockets and event streams.
 
-	SocketsPerAddress int           // and event streams; 100
-	SocketsPerUser    int           // and event streams; 10. The oldest gives way to an eleventh
+	SocketsPerAddress int           // sockets and event streams; 100
+	SocketsPerUser    int           // sockets and event streams; 10. Another one closes the oldest
 	InitTime          time.Duration // from the upgrade to connection_init; 5 s
 	Message           int           // bytes of a message; 64 KB
 	MessageRate       int           // messages a second, with a burst of twice as many; 50
 	SocketOperations  int           // running on one socket; 20
-	Queue             int           // bytes of shared events that wait for a socket to take them; 256 KB
-	Ping              time.Duration // between pings, and twice that until a silent socket is dropped; 25 s
+	Queue             int           // bytes of shared events queued for a socket; 256 KB
+	Ping              time.Duration // between pings; a socket silent for twice as long is dropped; 25 s
 	KeepAlive         time.Duration // between comments in an event stream; 12 s
-	Recheck           time.Duration // between looks whether a session still is; 60 s
-	SocketAge         time.Duration // a socket lives at most, give or take a tenth; 60 min
+	Recheck           time.Duration // between session checks; 60 s
+	SocketAge         time.Duration // lifetime of a socket, ±10 %; 60 min
 }
 
 const (
@@ -90,8 +89,7 @@ const (
 	mb = 1 << 20
 )
 
-// A limit is one field of Limits: its name as a setting, "" if it is not set by
-// name, and its default.
+// A limit is one field of Limits with its setting name, empty if it has none, and its default.
 type limit struct {
 	name     string
 	number   *int
@@ -99,7 +97,7 @@ type limit struct {
 	fallback int64
 }
 
-// all is every limit of l.
+// all returns every limit of l.
 func (l *Limits) all() []limit {
 	number := func(name string, field *int, normal int64) limit {
 		return limit{name: name, number: field, fallback: normal}
@@ -180,13 +178,13 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Check says which limits exclude each other: memory of which one caller's share
-// is not enough for the longest body or answer would refuse it for ever.
+// Check returns an error if limits exclude each other: one caller's share of Memory must fit the
+// longest body and the largest response.
 func (l Limits) Check() error {
 	l = l.orDefaults()
 	for name, n := range map[string]int{"body": bodyFactor * l.Body, "answer": answerFactor * l.Answer} {
 		if share := l.Memory / 4; l.Memory > 0 && n > share {
-			return fmt.Errorf("limit memory: a caller's quarter of %d bytes is less than the longest %s takes, %d", l.Memory, name, n)
+			return fmt.Errorf("invalid limit memory: a caller's quarter of %d bytes is below the memory of the longest %s, %d bytes", l.Memory, name, n)
 		}
 	}
 	return nil
@@ -207,14 +205,13 @@ func (l *Limits) json() request.JSONLimits {
 	return request.JSONLimits{Depth: l.VariableDepth, Values: l.VariableNodes}
 }
 
-// Set sets a limit by its name, which is that of its field in lower case with
-// dashes ("body-time"). The value is a number, which may end in KB or MB, or a
-// duration ("10s"); "off" is no limit.
+// Set sets a limit by name: its field name in lower case with dashes ("body-time"). The value is
+// a number, optionally with KB or MB, a duration ("10s"), or "off" for no limit.
 func (l *Limits) Set(name, value string) error {
 	all := l.all()
 	i := slices.IndexFunc(all, func(one limit) bool { return one.name == name })
 	if i < 0 || name == "" {
-		return fmt.Errorf("there is no limit %q; there are %s", name, strings.Join(limitNames(all), ", "))
+		return fmt.Errorf("unknown limit %q (want one of %s)", name, strings.Join(limitNames(all), ", "))
 	}
 	off := value == "off"
 	if span := all[i].span; span != nil {
@@ -223,7 +220,7 @@ func (l *Limits) Set(name, value string) error {
 		case off:
 			*span = -1
 		case err != nil || d <= 0:
-			return fmt.Errorf("limit %s: %q is no duration above 0, such as 10s", name, value)
+			return fmt.Errorf("invalid limit %s: %q is not a positive duration such as 10s", name, value)
 		default:
 			*span = d
 		}
@@ -234,7 +231,7 @@ func (l *Limits) Set(name, value string) error {
 	case off:
 		*all[i].number = -1
 	case err != nil || n <= 0:
-		return fmt.Errorf("limit %s: %q is no number above 0", name, value)
+		return fmt.Errorf("invalid limit %s: %q is not a positive number", name, value)
 	default:
 		*all[i].number = n
 	}
@@ -251,7 +248,7 @@ func limitNames(all []limit) []string {
 	return names
 }
 
-// parseNumber reads "5000", "64KB" or "10MB".
+// parseNumber parses "5000", "64KB" or "10MB".
 func parseNumber(text string) (int, error) {
 	unit := 1
 	if digits, ok := strings.CutSuffix(text, "KB"); ok {

@@ -10,18 +10,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// memoryOf is the memory of a caller's request, of which nothing is taken.
+// memoryOf returns an empty memory account of a caller's request.
 func (d *Server) memoryOf(c caller) *quota.Memory { return quota.NewMemory(d.memory, c.key) }
 
-// How much more than its length a body takes until it is decoded, and an answer
-// until it is written: as it came, and as it is sent.
+// Memory of a body until it is decoded, and of a response until it is written, as a multiple of
+// its length.
 const (
 	bodyFactor   = 4
 	answerFactor = 2
 )
 
-// takeAnswer asks for what an answer takes. That of a mutation gets it in any
-// case: what was done cannot be asked for once more.
+// takeAnswer reserves memory for a response and reports whether it could. A mutation always gets
+// it, as its response cannot be requested again.
 func takeAnswer(m *quota.Memory, op *operation, res *graphql.Response) bool {
 	n := answerFactor * max(0, len(res.Data)-freeBytes)
 	if op.oc.Operation.Operation == ast.Mutation {
@@ -31,38 +31,38 @@ func takeAnswer(m *quota.Memory, op *operation, res *graphql.Response) bool {
 	return m.Take(n)
 }
 
-// noMemory refuses a request for which there is none now.
+// noMemory rejects a request for lack of memory.
 func noMemory() *failure {
 	return &failure{http.StatusServiceUnavailable, errcode.NoMemory()}
 }
 
-// weigh returns the bytes that the variables of a request count for while it runs:
-// once as they came and once as the schema has them, beyond a few that are free.
+// weigh returns the bytes charged for variables while a request runs: once as received and once
+// as coerced, minus freeValues.
 func weigh(params *graphql.RawParams) int {
 	return max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
 }
 
 const freeValues = 8 << 10
 
-// sizeOf is about how many bytes a decoded JSON value takes.
+// sizeOf estimates the memory of a decoded JSON value in bytes.
 func sizeOf(value any) int {
-	const each = 48
+	const overhead = 48
 	switch v := value.(type) {
 	case string:
-		return each + len(v)
+		return overhead + len(v)
 	case []any:
-		n := each
+		n := overhead
 		for _, e := range v {
 			n += sizeOf(e)
 		}
 		return n
 	case map[string]any:
-		n := each
+		n := overhead
 		for k, e := range v {
-			n += each + len(k) + sizeOf(e)
+			n += overhead + len(k) + sizeOf(e)
 		}
 		return n
 	default:
-		return each
+		return overhead
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// metrics say what the door refuses and how its caches do. Labels are from
-// closed sets: nothing that a client chooses is one.
+// metrics counts rejected requests and cache results. Labels come from closed sets; clients
+// choose none.
 type metrics struct {
 	refused   *prometheus.CounterVec
 	documents map[bool]prometheus.Counter // by whether it was found
@@ -30,19 +30,19 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	documents := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_door_documents_total", Help: "Documents looked up among those that were found valid before: hit, miss.",
+		Name: "tandian_door_documents_total", Help: "Lookups of validated documents in the cache, by result: hit, miss.",
 	}, []string{"result"})
 	persisted := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients named by a hash alone: hit, miss.",
+		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients sent by hash alone, by result: hit, miss.",
 	}, []string{"result"})
 	m := &metrics{
 		documents: map[bool]prometheus.Counter{}, persisted: map[bool]prometheus.Counter{},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by the code of the first error.",
+			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by code of the first error.",
 		}, []string{"code"}),
-		points:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_running_points", Help: "Complexity of the queries and mutations that run now."}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_event_streams", Help: "Event streams that are open."}),
-		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_panics_total", Help: "Panics that were caught and answered as INTERNAL."}),
+		points:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_running_points", Help: "Complexity points of running queries and mutations."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_event_streams", Help: "Open event streams."}),
+		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_panics_total", Help: "Panics recovered and returned as INTERNAL."}),
 	}
 	for _, code := range refusalCodes() {
 		m.refused.WithLabelValues(code)
@@ -51,14 +51,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.documents[found] = documents.WithLabelValues(result)
 		m.persisted[found] = persisted.WithLabelValues(result)
 	}
-	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions that are told the same as others, by sockets and event streams."})
-	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "What these want to know, each executed for itself."})
-	m.personal = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_personal_selections", Help: "Selections of which it is known that answers depend on who asks, so that they are executed for each."})
-	m.deliveries = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_deliveries_total", Help: "Updates that were handed to subscriptions."})
-	m.executions = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_executions_total", Help: "Updates that were executed, once for each selection."})
-	m.lagged = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_lagged_total", Help: "How often a subscription fell behind, and was told again later what it missed."})
+	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions to broadcast sources, on sockets and event streams."})
+	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "Separate executions that serve these subscriptions."})
+	m.personal = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_personal_selections", Help: "Selections whose responses depend on the caller, executed for each subscription."})
+	m.deliveries = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_deliveries_total", Help: "Updates delivered to subscriptions."})
+	m.executions = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_executions_total", Help: "Updates executed, once for each selection."})
+	m.lagged = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_lagged_total", Help: "Times that a subscription fell behind and received the missed updates later."})
 	m.delivery = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "tandian_door_delivery_seconds", Help: "From an update until it was handed to all subscriptions of a selection.",
+		Name: "tandian_door_delivery_seconds", Help: "Time from an update to its delivery to all subscriptions of a selection.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
 	if reg != nil {
@@ -68,7 +68,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// refusalCodes are those of requests that do not run.
+// refusalCodes returns the codes of requests that do not run.
 func refusalCodes() []string {
 	return []string{
 		errcode.ParseFailed, errcode.ValidationFailed, errcode.BadRequest, errcode.DocumentTooLarge, errcode.ComplexityExceeded, errcode.PersistedQueryNotFound, errcode.PayloadTooLarge, errcode.UnsupportedMediaType, errcode.MethodNotAllowed,
@@ -76,7 +76,7 @@ func refusalCodes() []string {
 	}
 }
 
-// refuse counts a refusal. A code that is not ours is none of them.
+// refuse counts a rejected request. Unknown codes count as INTERNAL.
 func (m *metrics) refuse(err *gqlerror.Error) {
 	code := errcode.Of(err)
 	if !slices.Contains(refusalCodes(), code) {
@@ -88,24 +88,24 @@ func (m *metrics) refuse(err *gqlerror.Error) {
 func (m *metrics) document(known bool)       { m.documents[known].Inc() }
 func (m *metrics) persistedQuery(known bool) { m.persisted[known].Inc() }
 
-// Why a message was refused, a label.
+// Reasons for a rejected message, a label.
 const (
-	messageInvalid  = "invalid"    // 4400, 4401, 4409, 4429
-	messageTooLarge = "too_large"  // 1009
-	messageTooOften = "too_often"  // 1008
+	messageInvalid  = "invalid"    // close codes 4400, 4401, 4409, 4429
+	messageTooLarge = "too_large"  // close code 1009
+	messageTooOften = "too_often"  // close code 1008
 	messageTooMany  = "operations" // an error for that operation
 
-	// What became of what a socket did not take at once, a label.
+	// Actions for messages that a client did not take at once, a label.
 
-	slowQueued  = "queued"  // it waits
-	slowRefused = "refused" // too much waits already
-	slowDropped = "dropped" // 4512
+	slowQueued  = "queued"  // queued
+	slowRefused = "refused" // the queue is full
+	slowDropped = "dropped" // close code 4512
 
 	otherCode        = "other"
 	socketMetricName = "tandian_door_socket"
 )
 
-// socketMetrics say what sockets do. All series are there from the start.
+// socketMetrics counts events of sockets. All series exist from the start.
 type socketMetrics struct {
 	open, operations, queued prometheus.Gauge
 	closes                   map[string]prometheus.Counter // by code
@@ -113,29 +113,29 @@ type socketMetrics struct {
 	slow                     map[string]prometheus.Counter // by action
 }
 
-// newSocketMetrics registers them, unless reg is nil.
+// newSocketMetrics registers the metrics unless reg is nil.
 func newSocketMetrics(reg prometheus.Registerer) *socketMetrics {
 	with := promauto.With(reg)
 	closes := with.NewCounterVec(prometheus.CounterOpts{
 		Name: socketMetricName + "_closes_total",
-		Help: "Sockets that ended, by the close code of whoever ended it; 1006 is a connection lost or dropped.",
+		Help: "Closed sockets, by close code; 1006 is a lost or dropped connection.",
 	}, []string{"code"})
 	refused := with.NewCounterVec(prometheus.CounterOpts{
-		Name: socketMetricName + "_messages_refused_total", Help: "Messages of clients that were refused, by reason.",
+		Name: socketMetricName + "_messages_refused_total", Help: "Refused messages of clients, by reason.",
 	}, []string{"reason"})
 	slow := with.NewCounterVec(prometheus.CounterOpts{
 		Name: socketMetricName + "_slow_total",
-		Help: "Times that a client did not take at once what was sent: queued, refused because too much waited already, dropped with 4512.",
+		Help: "Times that a client did not take a message at once: queued, refused because of a full queue, dropped with 4512.",
 	}, []string{"action"})
 	m := &socketMetrics{
 		open: with.NewGauge(prometheus.GaugeOpts{
-			Name: socketMetricName + "s_open", Help: "WebSockets that are open.",
+			Name: socketMetricName + "s_open", Help: "Open WebSockets.",
 		}),
 		operations: with.NewGauge(prometheus.GaugeOpts{
-			Name: socketMetricName + "_operations", Help: "Operations that run on WebSockets.",
+			Name: socketMetricName + "_operations", Help: "Operations running on WebSockets.",
 		}),
 		queued: with.NewGauge(prometheus.GaugeOpts{
-			Name: socketMetricName + "_queue_bytes", Help: "Bytes that wait for the clients of sockets to take them.",
+			Name: socketMetricName + "_queue_bytes", Help: "Bytes queued for the clients of sockets.",
 		}),
 		closes:  map[string]prometheus.Counter{otherCode: closes.WithLabelValues(otherCode)},
 		refused: map[string]prometheus.Counter{},
@@ -154,8 +154,7 @@ func newSocketMetrics(reg prometheus.Registerer) *socketMetrics {
 	return m
 }
 
-// closed counts the end of a socket. Clients may send any code: one that is not
-// known has no label of its own.
+// closed counts the end of a socket. Clients may send any code; unknown codes share one label.
 func (m *socketMetrics) closed(code websocket.StatusCode) {
 	counter, known := m.closes[strconv.Itoa(int(code))]
 	if !known {

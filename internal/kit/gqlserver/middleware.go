@@ -19,20 +19,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// What stands before the transports, in this order: who may read the answer
-// (CORS), who may make the browser ask (CSRF), how often, and who it is.
+// Checks that precede the transports, in order: cross-origin reads (CORS), cross-origin requests
+// (CSRF), rate limits and authentication.
 
-// minCompressed is the size from which an answer is compressed, in bytes.
+// minCompressed is the size in bytes from which a response is compressed.
 const minCompressed = 1024
 
-// buildHandler is the whole door as one handler.
+// buildHandler returns the complete handler of the server.
 func (d *Server) buildHandler() (http.Handler, error) {
 	compressed, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(true),
 		gzhttp.ContentTypes([]string{request.MediaJSON, request.MediaGraphQL}),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("compression: %w", err)
+		return nil, fmt.Errorf("set up compression: %w", err)
 	}
 	plain := http.HandlerFunc(d.handle)
 	packed := compressed(plain)
@@ -40,7 +40,7 @@ func (d *Server) buildHandler() (http.Handler, error) {
 		switch {
 		case isUpgrade(r):
 			plain.ServeHTTP(w, r)
-		case len(r.Header["Accept-Encoding"]) == 0: // as packed would, which wraps the answer nevertheless
+		case len(r.Header["Accept-Encoding"]) == 0: // same result as with packed, without its wrapper
 			vary(w.Header(), varyEncoding)
 			plain.ServeHTTP(w, r)
 		default:
@@ -50,12 +50,11 @@ func (d *Server) buildHandler() (http.Handler, error) {
 	return d.crossOrigin(d.bodyTime(inner)), nil
 }
 
-// crossOrigin lets pages of the allowed origins read the answers of a handler.
+// crossOrigin lets pages of the allowed origins read the responses of a handler.
 //
-// They may send any header: tracing and client libraries add their own, the
-// server ignores those that it does not know, and a preflight that fails for one
-// of them fails the whole request. That weakens no check: headers that prove a
-// preflight, see [preflightHeaders], are still refused to every other origin.
+// They may send any header. Tracing and client libraries add their own, the server ignores
+// unknown ones, and one denied header fails the whole preflight. Checks stay as strict:
+// [preflightHeaders] are still denied to other origins.
 func (d *Server) crossOrigin(next http.Handler) http.Handler {
 	if len(d.cfg.AllowedOrigins) == 0 {
 		return next
@@ -63,13 +62,13 @@ func (d *Server) crossOrigin(next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: d.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: []string{"*"}, // the answer lists what was asked for
+		AllowedHeaders: []string{"*"}, // the response lists the requested ones
 		ExposedHeaders: []string{"X-Request-Id", "Retry-After"},
-		MaxAge:         int((2 * time.Hour).Seconds()), // browsers take no more
+		MaxAge:         int((2 * time.Hour).Seconds()), // the maximum in browsers
 	}).Handler(next)
 }
 
-// protection refuses what a page of a foreign origin makes a browser ask.
+// protection returns the check that rejects cross-origin requests of browsers.
 func (d *Server) protection() (*http.CrossOriginProtection, error) {
 	csrf := http.NewCrossOriginProtection()
 	for _, origin := range d.cfg.AllowedOrigins {
@@ -77,17 +76,17 @@ func (d *Server) protection() (*http.CrossOriginProtection, error) {
 			return nil, err
 		}
 		if err := csrf.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("origin %s: %w", origin, err)
+			return nil, fmt.Errorf("trust origin %s: %w", origin, err)
 		}
 	}
 	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "This page's origin may not send requests here."))
+		d.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "Requests from this page's origin are not allowed."))
 	}))
 	return csrf, nil
 }
 
-// bodyTime bounds the time for a body that nobody reads, for the server waits for
-// it before it answers. Who reads one gives it a time of its own.
+// bodyTime sets a read deadline for request bodies, as the server reads an unused body before it
+// responds. Handlers that read the body set their own deadline.
 func (d *Server) bodyTime(next http.Handler) http.Handler {
 	limit := d.cfg.Limits.BodyTime
 	if limit < 0 {
@@ -95,24 +94,23 @@ func (d *Server) bodyTime(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // else it is a test's
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // unsupported only in tests
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// CheckOrigin says what is wrong with an origin, such as
-// "https://app.example.com".
+// CheckOrigin returns an error unless origin has the form "https://app.example.com".
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*") {
-		return fmt.Errorf("origin %q is not like https://app.example.com", origin)
+		return fmt.Errorf("invalid origin %q: must be like https://app.example.com", origin)
 	}
 	return nil
 }
 
-// originAllowed says whether a page may open a socket: one of our own host, or
-// of a foreign origin that is allowed. What has no origin is no browser.
+// originAllowed reports whether the origin of r may open a socket. The own host, allowed origins
+// and clients that send no origin, which are no browsers, may.
 func (d *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(d.cfg.AllowedOrigins, origin) {
@@ -122,17 +120,17 @@ func (d *Server) originAllowed(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// isUpgrade says whether a request wants to become a WebSocket.
+// isUpgrade reports whether r requests a WebSocket.
 func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header["Upgrade"], "websocket")
 }
 
-// A requestInfo is what a context tells of the request or the operation that it belongs to.
+// A requestInfo describes the request or operation of a context.
 type requestInfo struct {
 	caller     caller
-	complexity int                 // of the operation, in points; 0 before it is known
-	answer     http.ResponseWriter // of a request by HTTP; nil on a socket
-	http       *http.Request       // with answer
+	complexity int                 // points of the operation; 0 until known
+	answer     http.ResponseWriter // nil on a socket
+	http       *http.Request       // nil on a socket
 }
 
 type requestKey struct{}
@@ -141,7 +139,7 @@ func withRequest(ctx context.Context, r *requestInfo) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// requestOf returns an empty request if ctx belongs to none.
+// requestOf returns the request of ctx, or an empty one.
 func requestOf(ctx context.Context) *requestInfo {
 	if r, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
 		return r
@@ -151,10 +149,10 @@ func requestOf(ctx context.Context) *requestInfo {
 
 func callerOf(ctx context.Context) caller { return requestOf(ctx).caller }
 
-// Complexity returns the points of the operation that ctx belongs to; 0 if there is none.
+// Complexity returns the points of the operation of ctx, or 0 if there is none.
 func Complexity(ctx context.Context) int { return requestOf(ctx).complexity }
 
-// handle finds out who asks, counts the request, and hands it to a transport.
+// handle authenticates and counts a request, and passes it to its transport.
 func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
 	c, refused := d.authenticate(r)
 	if refused != nil {
@@ -176,14 +174,14 @@ func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
 	(&httpTransport{d}).serve(w, r, c)
 }
 
-// authenticate counts a request before anything of its body is read. Somebody with a
-// token counts as a user; who brings bad ones is soon not asked for them any
-// more, for each costs a look into the stores.
+// authenticate looks up the caller and counts the request before it reads the body. Requests
+// with a token count for the user. A network that sends many bad tokens is rejected without
+// lookups, as each one costs a read of the stores.
 func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	c := d.anonymousCaller(r)
 	token := bearer(r.Header.Get("Authorization"))
 	if isUpgrade(r) {
-		token = "" // a socket says who it is once it is open
+		token = "" // a socket sends its token in connection_init
 	}
 	if token != "" {
 		if wait, ok := d.allowLookup(c); !ok {
@@ -197,7 +195,7 @@ func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	return c, d.count(c)
 }
 
-// anonymousCaller is whoever sends a request, as long as nobody asked who it is.
+// anonymousCaller returns the caller of r before authentication.
 func (d *Server) anonymousCaller(r *http.Request) caller {
 	c := caller{addr: d.cfg.TrustedProxies.ClientAddr(r)}
 	c.network = d.networks.Key(c.addr)
@@ -205,8 +203,8 @@ func (d *Server) anonymousCaller(r *http.Request) caller {
 	return c
 }
 
-// allowLookup says whether it may be asked who has a token: not too often from one
-// network, and not any more for a while where most of them are bad.
+// allowLookup reports whether a token of c's network may be looked up. The limits count lookups
+// and bad tokens. If not, wait is the time to retry.
 func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 	if d.badTokens.Empty(c.network) {
 		return time.Second, false
@@ -214,8 +212,8 @@ func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 	return d.authLookups.Take(c.network)
 }
 
-// lookUpToken asks who has a token, or, without one, what nobody known gets. A panic of
-// Config.Authenticate is logged; then ok is false, and nobody knows who asks.
+// lookUpToken authenticates a token; an empty one is anonymous. A panic of Config.Authenticate
+// is logged; then ok is false and the caller is unknown.
 func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Authenticate == nil {
 		return c, true
@@ -243,7 +241,7 @@ func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now c
 	return now, true
 }
 
-// count takes one request from the caller's rate.
+// count takes one request from the rate limit of c.
 func (d *Server) count(c caller) *gqlerror.Error {
 	rate := d.anonymous
 	if c.admission.User != "" {
@@ -259,9 +257,8 @@ func tooMany(wait time.Duration) *gqlerror.Error {
 	return errcode.RetryLater(errcode.RateLimited, "Too many requests.", wait)
 }
 
-// bearer is the token of an Authorization header, or of what a socket sends in
-// its stead; "" if there is none. What stands in a URL ends up in logs, so it is
-// never looked for there.
+// bearer returns the token of an Authorization header or of its counterpart on sockets, or "".
+// Tokens in URLs are ignored, as URLs end up in logs.
 func bearer(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -19,29 +19,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// Requests with files, as the "GraphQL multipart request specification" (Jayden
-// Seric, 2) has them: a part "operations", a part "map", and the files that map
-// names, in this order. Files go to the disk: what many people send at once fits
-// there, and nowhere else.
+// Requests with files follow the "GraphQL multipart request specification" (Jayden Seric, 2): a
+// part "operations", a part "map" and the files that map names, in this order. Files are stored
+// on disk, as concurrent uploads may exceed the memory.
 
 const (
 	maxMap         = 64 << 10 // bytes of the part "map"
 	maxPartHeaders = 16 << 10 // bytes of the headers of a part
-	maxPaths       = 5        // places that one file may be put into
+	maxPaths       = 5        // paths in the variables for one file
 
-	// uploadStep is how many bytes of a body are taken from the budget at a time. It is small:
-	// a silent request holds one step, and there may be one on each connection.
+	// uploadStep is the unit in bytes in which bodies are charged to the budget. It is small, as
+	// every connection may hold a silent request with one step.
 	uploadStep = 4 << 10
-	// paceStep is how many bytes of a body must arrive within Limits.UploadPace.
+	// paceStep is the number of bytes that must arrive within Limits.UploadPace.
 	paceStep = 64 << 10
-	// unlimitedBody is the length of a body, for the budget, where it has no limit.
+	// unlimitedBody is the budgeted length of a body if bodies have no limit.
 	unlimitedBody = 11 << 20
 )
 
 // newUploadBudget returns the budget of the bytes of multipart bodies.
 //
-// It counts bytes that have arrived and not requests, so a request that sends nothing
-// holds next to nothing. A caller has a quarter, but at least one body of full length.
+// It counts bytes received, so a request that sends nothing costs almost nothing. A caller may
+// use a quarter, but at least one body of full length.
 func newUploadBudget(l Limits) *quota.ByteBudget {
 	body := l.UploadBody
 	if body <= 0 {
@@ -51,21 +50,21 @@ func newUploadBudget(l Limits) *quota.ByteBudget {
 	return quota.NewByteBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
 }
 
-// preflightHeaders are those of which one is needed for a multipart request. A
-// page of a foreign origin cannot set them without asking first.
+// preflightHeaders returns headers that prove a preflight. A multipart request needs one of
+// them: a page of a foreign origin cannot set them without a preflight.
 func preflightHeaders() []string {
 	return []string{"GraphQL-Require-Preflight", "Apollo-Require-Preflight", "X-Apollo-Operation-Name"}
 }
 
-// readMultipart reads a request with files. done removes them.
-func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, held *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
+// readMultipart reads a request with files. done removes the files.
+func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c caller, boundary string, reserved *quota.Memory) (params *graphql.RawParams, done func(), failed *failure) {
 	done = func() {}
 	limits := t.cfg.Limits
 	switch {
 	case !hasAny(r.Header, preflightHeaders()):
 		return nil, done, fail(http.StatusBadRequest, errcode.CSRF, "A multipart request needs the header GraphQL-Require-Preflight.")
 	case c.admission.User == "" && !t.cfg.AnonymousUploads:
-		return nil, done, fail(http.StatusUnauthorized, errcode.Unauthenticated, "Files are taken from those who are signed in.")
+		return nil, done, fail(http.StatusUnauthorized, errcode.Unauthenticated, "Sign in to upload files.")
 	case limits.UploadBody >= 0 && r.ContentLength > int64(limits.UploadBody):
 		return nil, done, tooLong(limits.UploadBody)
 	case boundary == "":
@@ -75,7 +74,7 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 	if !body.reserve(1) {
 		return nil, done, noMemory()
 	}
-	u := &upload{server: t.Server, held: held, body: body, parts: multipart.NewReader(body, boundary)}
+	u := &upload{server: t.Server, memory: reserved, body: body, parts: multipart.NewReader(body, boundary)}
 	done = func() {
 		u.close()
 		body.release()
@@ -96,13 +95,13 @@ func hasAny(h http.Header, names []string) bool {
 	return false
 }
 
-// A pacer sets the read deadline of a connection while a body arrives: Limits.UploadPace
-// for each paceStep bytes or the rest, and Limits.UploadTime for all of it.
+// A pacer sets the read deadline of a connection while a body arrives: Limits.UploadPace for
+// each paceStep bytes or the rest, and Limits.UploadTime for all of it.
 type pacer struct {
 	control *http.ResponseController
-	every   time.Duration // negative: no pace
-	end     time.Time     // of the whole body; zero: none
-	next    int           // byte from which the deadline moves
+	every   time.Duration // negative for no pace
+	end     time.Time     // of the whole body; zero for none
+	next    int           // offset from which the deadline moves
 }
 
 func newPacer(w http.ResponseWriter, l Limits) *pacer {
@@ -119,11 +118,11 @@ func (p *pacer) before(read int) {
 		return
 	}
 	p.next = read + paceStep
-	at := time.Now().Add(p.every)
-	if !p.end.IsZero() && p.end.Before(at) {
-		at = p.end
+	deadline := time.Now().Add(p.every)
+	if !p.end.IsZero() && p.end.Before(deadline) {
+		deadline = p.end
 	}
-	_ = p.control.SetReadDeadline(at) // a connection without deadlines is a test's
+	_ = p.control.SetReadDeadline(deadline) // unsupported only in tests
 }
 
 // stop removes the deadline.
@@ -133,31 +132,30 @@ func (p *pacer) stop() {
 	}
 }
 
-// What ends the reading of a body.
+// Reasons to stop reading a body.
 var (
-	errTooLong     = errors.New("the body is too long")
-	errLongHeaders = errors.New("the headers of a part are too long")
-	errNoMemory    = errors.New("the uploads have no room for the body")
+	errTooLong     = errors.New("body too long")
+	errLongHeaders = errors.New("part headers too long")
+	errNoMemory    = errors.New("upload memory exhausted")
 )
 
-// limitedBody reads so many bytes, then fails; a negative limit is none. The headers
-// of a part are kept in memory, so they have an end of their own. What arrives is taken
-// from a budget, and stays taken until release.
+// A limitedBody fails after limit bytes; a negative limit is none. Headers of a part stay in
+// memory and have a limit of their own. Bytes read are charged to a budget until release.
 type limitedBody struct {
 	io.Reader
 	limit   int
 	read    int
-	headEnd int // where read must not come before a part has begun; negative if that is not waited for
+	headEnd int // maximum offset of the headers of the next part; negative outside of headers
 
 	budget   *quota.ByteBudget
 	key      string
 	reserved int // bytes
 	pacer    *pacer
-	failed   error // of the first read that failed, but io.EOF
+	failed   error // first read error except io.EOF
 }
 
-// reserve takes a step from the budget if n bytes do not fit into what is taken. It
-// reports false if the budget, or the caller's share of it, has no room.
+// reserve charges the budget in steps until n bytes are covered. It reports false if the budget,
+// or the caller's share of it, is used up.
 func (c *limitedBody) reserve(n int) bool {
 	for c.reserved < n {
 		if !c.budget.Take(c.key, uploadStep) {
@@ -188,16 +186,16 @@ func (c *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// upload is a multipart request that is being read.
+// An upload is a multipart request being read.
 type upload struct {
 	server *Server
-	held   *quota.Memory
+	memory *quota.Memory
 	body   *limitedBody
 	parts  *multipart.Reader // of body
 	params *graphql.RawParams
-	paths  map[string][]string // of each file, by the name of its part
-	temp   *os.File            // the files, one after another: a request has one descriptor open
-	size   int64               // of to
+	paths  map[string][]string // in the variables, by name of the file's part
+	temp   *os.File            // all files in sequence, so that a request needs one descriptor
+	size   int64               // of temp
 }
 
 func (u *upload) read() *failure {
@@ -215,7 +213,7 @@ func (u *upload) read() *failure {
 		return failed
 	}
 	if err := request.DecodeStrict(text, &u.paths); err != nil || u.paths == nil {
-		return badRequest("The part map is not an object of lists of paths.")
+		return badRequest("The part map must be an object of lists of paths.")
 	}
 	if errcode.Exceeds(len(u.paths), u.server.cfg.Limits.UploadFiles) {
 		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
@@ -225,14 +223,14 @@ func (u *upload) read() *failure {
 			return failed
 		}
 	}
-	// The server waits for what is left before it answers: within this time.
+	// The server reads the rest before it responds. Reading it here applies the deadline.
 	if _, err := io.Copy(io.Discard, u.body); err != nil {
 		return u.partFailure(err)
 	}
 	return nil
 }
 
-// next is the next part.
+// next returns the next part.
 func (u *upload) next() (*multipart.Part, error) {
 	u.body.headEnd = u.body.read + maxPartHeaders
 	defer func() { u.body.headEnd = -1 }()
@@ -246,22 +244,22 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 		return nil, u.partFailure(err)
 	}
 	if part.FormName() != name {
-		return nil, badRequest("The parts are operations, map and the files, in this order.")
+		return nil, badRequest("The parts must be operations, map and the files, in this order.")
 	}
 	if _, attributes, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err == nil && !jsonbody.IsUTF8(attributes["charset"]) {
 		return nil, otherCharset(attributes["charset"])
 	}
-	text, failed := readAll(limitBody(part, -1, limit), limit, u.held, nil)
+	text, failed := readAll(limitBody(part, -1, limit), limit, u.memory, nil)
 	if failed != nil && failed.status == http.StatusBadRequest {
 		return nil, u.partFailure(io.ErrUnexpectedEOF)
 	}
 	return jsonbody.TrimBOM(text), failed
 }
 
-// partFailure says why the parts end here.
+// partFailure returns the failure for an error of the parts.
 func (u *upload) partFailure(err error) *failure {
 	if u.body.failed != nil {
-		err = u.body.failed // the parser of headers reports a syntax error instead
+		err = u.body.failed // the header parser reports a syntax error instead
 	}
 	switch {
 	case errors.Is(err, errTooLong):
@@ -273,10 +271,10 @@ func (u *upload) partFailure(err error) *failure {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return readFailure(err)
 	}
-	return badRequest("The multipart request has not all its parts.")
+	return badRequest("The multipart request is incomplete.")
 }
 
-// file takes the next part as a file and puts it where the map says.
+// file stores the next part as a file and sets it in the variables.
 func (u *upload) file() *failure {
 	part, err := u.next()
 	if err != nil {
@@ -284,11 +282,11 @@ func (u *upload) file() *failure {
 	}
 	paths, known := u.paths[part.FormName()]
 	if !known {
-		return badRequest("The request has a part that map does not name.")
+		return badRequest("The request has a part that the part map does not name.")
 	}
 	delete(u.paths, part.FormName())
 	if len(paths) == 0 || len(paths) > maxPaths {
-		return badRequest("A file is put into 1 to %d places.", maxPaths)
+		return badRequest("A file must have 1 to %d paths in the part map.", maxPaths)
 	}
 	if u.temp == nil {
 		if u.temp, err = os.CreateTemp("", "upload-*"); err != nil {
@@ -309,16 +307,16 @@ func (u *upload) file() *failure {
 			File: io.NewSectionReader(u.temp, begin, size), Filename: errcode.Truncate(part.FileName()), Size: size, ContentType: errcode.Truncate(part.Header.Get("Content-Type")),
 		}
 		if !setFile(u.params.Variables, path, one) {
-			return badRequest("The part map names a place that is not a null in the variables.")
+			return badRequest("Every path in the part map must lead to a null in the variables.")
 		}
 	}
 	return nil
 }
 
-// diskFailure is a fault of ours.
+// diskFailure logs a disk error and returns its failure.
 func (u *upload) diskFailure(err error) *failure {
-	u.server.log.Error("an upload could not be kept", "err", err)
-	return fail(http.StatusInternalServerError, errcode.Internal, "The file could not be kept.")
+	u.server.log.Error("cannot store upload", "err", err)
+	return fail(http.StatusInternalServerError, errcode.Internal, "The file could not be saved. Try again.")
 }
 
 // close removes the files.
@@ -328,12 +326,12 @@ func (u *upload) close() {
 	}
 	_ = u.temp.Close()
 	if err := os.Remove(u.temp.Name()); err != nil {
-		u.server.log.Warn("an upload was not removed", "err", err)
+		u.server.log.Warn("cannot remove upload", "err", err)
 	}
 }
 
-// setFile puts a file into the variables, at a path like "variables.input.images.0".
-// It must lead to a null: a file takes the place of nothing else.
+// setFile sets a file in the variables at a path like "variables.input.images.0". It returns
+// false unless the current value is null.
 func setFile(variables map[string]any, path string, file graphql.Upload) bool {
 	steps := strings.Split(path, ".")
 	if len(steps) < 2 || len(steps) > 16 || steps[0] != "variables" {

@@ -20,38 +20,38 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// A caller is whom a request counts for.
+// A caller is the user or client network that a request counts for.
 type caller struct {
 	key       string     // of rates and shares: "u:USER" or "a:NETWORK"
-	network   string     // "a:NETWORK", whoever it is
+	network   string     // "a:NETWORK", also for a user
 	addr      netip.Addr // of the client; may be zero
 	admission AuthResult
-	server    *Server       // that runs its operation; nil before
-	memory    *quota.Memory // what its request takes as long as it runs; nil is not counted
+	server    *Server       // that runs the operation; nil before
+	memory    *quota.Memory // working set of the request; nil is not counted
 }
 
-// An operation is one document that runs.
+// An operation is one running document.
 type operation struct {
 	server    *Server
 	caller    caller
 	oc        *graphql.OperationContext
 	params    graphql.RawParams       // of a subscription
 	ctx       context.Context         // ends with the operation
-	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
-	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
-	permit    quota.Permit            // among what runs
+	cancel    context.CancelCauseFunc // of a subscription, with an optional reason; else nil
+	stopTimer context.CancelFunc      // of a running query or mutation; else nil
+	permit    quota.Permit            // to run
 	points    document.Points
-	counted   bool // its points are among those that run
+	counted   bool // in the metric of running points
 	responses graphql.ResponseHandler
 	handoff   *broadcast.Handoff // of a subscription
-	lastEvent string             // that its client saw before; set before run
-	refused   *graphql.Response  // that waits to be the next
+	lastEvent string             // last event that the client received; set before run
+	refused   *graphql.Response  // response to return next
 	ended     bool
 }
 
-// begin counts a request against the caller's rate, checks it and prepares its
-// operation. What is refused comes back as a response without data. The
-// operation must be closed; it ends with ctx too.
+// begin counts a request against the caller's rate, checks it and prepares its operation. A
+// rejected request returns a response without data. The caller must close the operation, which
+// ends with ctx too.
 func (d *Server) begin(ctx context.Context, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
 	if err := d.count(c); err != nil {
 		return nil, d.refused(ctx, gqlerror.List{err})
@@ -59,29 +59,29 @@ func (d *Server) begin(ctx context.Context, c caller, params *graphql.RawParams)
 	return d.start(ctx, c, params)
 }
 
-// start is begin for a request that was counted before.
+// start is begin for a request that is counted already.
 func (d *Server) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	return d.startFor(ctx, &requestInfo{caller: c}, params)
 }
 
-// startFor is start for a request that belongs to this operation alone.
-func (d *Server) startFor(ctx context.Context, of *requestInfo, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+// startFor is start with a request info, which must belong to this operation alone.
+func (d *Server) startFor(ctx context.Context, info *requestInfo, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
-	of.caller.server = d
-	ctx = withRequest(ctx, of)
-	if enter := of.caller.admission.WithContext; enter != nil {
-		ctx = enter(ctx)
+	info.caller.server = d
+	ctx = withRequest(ctx, info)
+	if withContext := info.caller.admission.WithContext; withContext != nil {
+		ctx = withContext(ctx)
 	}
-	op = &operation{server: d, caller: of.caller}
+	op = &operation{server: d, caller: info.caller}
 	var errs gqlerror.List
-	if op.oc, op.points, errs = d.exec.Prepare(ctx, of.caller.key, of.caller.memory, params); len(errs) > 0 {
+	if op.oc, op.points, errs = d.exec.Prepare(ctx, info.caller.key, info.caller.memory, params); len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
-	of.complexity = op.points.Complexity
+	info.complexity = op.points.Complexity
 	op.ctx = ctx
 	if op.subscription() {
 		op.ctx, op.cancel = context.WithCancelCause(ctx)
@@ -90,8 +90,8 @@ func (d *Server) startFor(ctx context.Context, of *requestInfo, params *graphql.
 	return op, nil
 }
 
-// run waits for a place among what runs and begins; a refusal comes back. Of a
-// subscription only the beginning has a place: from then on it mostly waits.
+// run waits for a permit and starts the operation. It returns the response of a rejected one. A
+// subscription holds its permit only while it starts.
 func (op *operation) run() (refused *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,14 +114,13 @@ func (op *operation) run() (refused *graphql.Response) {
 	return nil
 }
 
-// source is what a subscription that has begun is told by, nil if it has no such thing or
-// failed to begin.
+// source returns the source of a started subscription, or nil if it has none or failed.
 func (op *operation) source() broadcast.Source {
 	if op.handoff == nil || op.handoff.Source() == nil || op.refused != nil {
 		return nil
 	}
-	// Where gqlgen failed to begin, the error waits to be the first response; else there is
-	// none when the context has ended.
+	// If gqlgen failed to start, the error is the first response. Otherwise, an ended context
+	// gives no response.
 	ended, cancel := context.WithCancel(op.ctx)
 	cancel()
 	if op.refused = op.respond(ended); op.refused != nil {
@@ -130,7 +129,7 @@ func (op *operation) source() broadcast.Source {
 	return op.handoff.Source()
 }
 
-// acquire takes a place and, but for a subscription, begins the operation's time.
+// acquire takes a permit. It also starts the timeout of a query or a mutation.
 func (op *operation) acquire(ctx context.Context) *gqlerror.Error {
 	limits, points := op.server.cfg.Limits, op.points.Whole
 	at, ok := op.server.running.TryAcquire(op.caller.key, points)
@@ -148,7 +147,7 @@ func (op *operation) acquire(ctx context.Context) *gqlerror.Error {
 	return nil
 }
 
-// release gives the place back.
+// release returns the permit and stops the timeout.
 func (op *operation) release() {
 	if op.stopTimer != nil {
 		op.stopTimer()
@@ -161,7 +160,7 @@ func (op *operation) release() {
 	}
 }
 
-// timeout is context.WithTimeout, without one if d is negative.
+// timeout is context.WithTimeout; a negative d means no timeout.
 func timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d < 0 {
 		return context.WithCancel(ctx)
@@ -171,9 +170,8 @@ func timeout(ctx context.Context, d time.Duration) (context.Context, context.Can
 
 func (op *operation) subscription() bool { return op.oc.Operation.Operation == ast.Subscription }
 
-// next returns the next response, nil at the end. A subscription's blocks until
-// there is one or its context ends. A response without data at all, not even
-// null, is the refusal of the whole request.
+// next returns the next response, or nil at the end. For a subscription, it blocks until there
+// is one or the context ends. A response without any data, not even null, rejects the request.
 func (op *operation) next() (res *graphql.Response) {
 	if res, op.refused = op.refused, nil; res != nil {
 		return res
@@ -181,7 +179,7 @@ func (op *operation) next() (res *graphql.Response) {
 	return op.respond(op.ctx)
 }
 
-// respond is next for a context of the operation's, which bounds it.
+// respond is next with a context derived from that of the operation.
 func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	if op.ended {
 		return nil
@@ -203,7 +201,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	limits := op.server.cfg.Limits
 	if errcode.Exceeds(len(res.Data), limits.Answer) {
 		res = &graphql.Response{
-			Errors: gqlerror.List{errcode.Errorf(errcode.ResponseTooLarge, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
+			Errors: gqlerror.List{errcode.Errorf(errcode.ResponseTooLarge, "The response is longer than %d bytes. Request less at once.", limits.Answer)},
 			Data:   json.RawMessage("null"),
 		}
 	}
@@ -211,7 +209,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 		res.Errors = res.Errors[:limits.Errors]
 	}
 	if op.subscription() {
-		res.Data = bytes.Clone(res.Data) // gqlgen writes the next response there
+		res.Data = bytes.Clone(res.Data) // gqlgen reuses the buffer
 	}
 	return res
 }
@@ -219,7 +217,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 // cause returns the reason for which a subscription was cancelled, or nil.
 func (op *operation) cause() error { return context.Cause(op.ctx) }
 
-// close ends the operation and frees what it holds.
+// close ends the operation and releases its resources.
 func (op *operation) close() {
 	if op.cancel != nil {
 		op.cancel(nil)
@@ -227,7 +225,7 @@ func (op *operation) close() {
 	op.release()
 }
 
-// refused is the answer to a request that does not run.
+// refused counts a rejected request and returns its response.
 func (d *Server) refused(ctx context.Context, errs gqlerror.List) *graphql.Response {
 	d.metrics.refuse(errs[0])
 	res := d.exec.DispatchError(ctx, errs)
@@ -235,20 +233,20 @@ func (d *Server) refused(ctx context.Context, errs gqlerror.List) *graphql.Respo
 	return res
 }
 
-// caught logs a panic and returns what the client sees of it.
+// caught logs a panic and returns its error for the client.
 func (d *Server) caught(ctx context.Context, p any) gqlerror.List {
 	return gqlerror.List{d.present(ctx, d.recovered(ctx, p))}
 }
 
-// recovered logs a panic with its stack. It is gqlgen's recover function too.
+// recovered logs a panic with its stack. It is also the recover function of gqlgen.
 func (d *Server) recovered(ctx context.Context, p any) error {
 	d.metrics.panics.Inc()
 	d.log.ErrorContext(ctx, "panic", "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return errPanic
 }
 
-// encode is the JSON of a response: without data if the request was refused.
-// What gqlgen wrote is JSON already, and is not read a second time.
+// encode returns the JSON of a response, without data if the request was rejected. It copies the
+// data that gqlgen has encoded.
 func encode(res *graphql.Response) []byte {
 	return appendResponse(nil, res)
 }
@@ -275,12 +273,12 @@ func appendResponse(out []byte, res *graphql.Response) []byte {
 	return append(out, '}')
 }
 
-// encoded is the JSON of errors or extensions. What cannot be written, a channel
-// in an extension, must not take the answer with it.
+// encoded returns the JSON of errors or extensions. A value that cannot be encoded must not fail
+// the response.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		text, _ = json.Marshal(gqlerror.List{errcode.Errorf(errcode.Internal, "An error could not be written.")})
+		text, _ = json.Marshal(gqlerror.List{errcode.Errorf(errcode.Internal, "An error could not be encoded.")})
 		if _, list := v.(gqlerror.List); !list {
 			return []byte("{}")
 		}

@@ -246,7 +246,7 @@ func TestEncodeWritesAResponse(t *testing.T) {
 		{"extensions alone", graphql.Response{Extensions: map[string]any{"a": 1}}, `{"extensions":{"a":1}}`},
 		{"no errors, no extensions", graphql.Response{Errors: gqlerror.List{}, Data: json.RawMessage(`{}`), Extensions: map[string]any{}}, `{"data":{}}`},
 		{"nothing", graphql.Response{}, `{"data":null}`},
-		{"an error that cannot be written", graphql.Response{Errors: gqlerror.List{{Message: "x", Extensions: map[string]any{"c": make(chan int)}}}, Data: json.RawMessage(`{}`)}, `{"errors":[{"message":"An error could not be written.","extensions":{"code":"INTERNAL"}}],"data":{}}`},
+		{"an error that cannot be written", graphql.Response{Errors: gqlerror.List{{Message: "x", Extensions: map[string]any{"c": make(chan int)}}}, Data: json.RawMessage(`{}`)}, `{"errors":[{"message":"An error could not be encoded.","extensions":{"code":"INTERNAL"}}],"data":{}}`},
 		{"extensions that cannot be written", graphql.Response{Data: json.RawMessage(`{}`), Extensions: map[string]any{"c": make(chan int)}}, `{"data":{},"extensions":{}}`},
 	}
 	for _, tt := range tests {

@@ -13,15 +13,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// slowestReader is how many bytes a second a client must take at least, beside
-// Limits.WriteTime for the first of them.
+// slowestReader is the minimum rate in bytes per second of a client, after Limits.WriteTime.
 const slowestReader = 64 << 10
 
-// longAnswer is the size from which net/http would send an answer in chunks if it is not told
-// its length; that of a shorter one it knows by itself.
+// longAnswer is the size from which net/http sends chunks unless it gets a Content-Length. It
+// computes that of a shorter response itself.
 const longAnswer = 2 << 10
 
-// refuse answers a request that reaches no operation.
+// refuse responds to a request that reaches no operation.
 func (d *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
 	d.metrics.refuse(err)
 	shown := d.present(r.Context(), err)
@@ -31,8 +30,7 @@ func (d *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err 
 	d.write(w, media(request.Negotiate(r)), status, &graphql.Response{Errors: gqlerror.List{shown}})
 }
 
-// media is the type of an answer to a client that may take none of ours: it
-// still is told why.
+// media returns the media type of a response, also for a client that accepts none.
 func media(a request.Accepted) string {
 	if a.JSON == "" {
 		return request.MediaJSON
@@ -40,7 +38,7 @@ func media(a request.Accepted) string {
 	return a.JSON
 }
 
-// write sends an answer.
+// write sends a response.
 func (d *Server) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
 	body := request.BorrowBuffer()
 	defer body.Release()
@@ -60,12 +58,12 @@ func (d *Server) write(w http.ResponseWriter, media string, status int, res *gra
 	}
 	d.deadline(w, len(body.Bytes))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes) // the client is gone, or too slow
+	_, _ = w.Write(body.Bytes) // the client has gone or is too slow
 }
 
-// Values of headers that nearly every answer has. Nobody changes them.
+// Header values shared by most responses; read-only.
 //
-//nolint:gochecknoglobals // constants that Go cannot say
+//nolint:gochecknoglobals // slices cannot be constants
 var (
 	typeJSON    = []string{request.MediaJSON + "; charset=utf-8"}
 	typeGraphQL = []string{request.MediaGraphQL + "; charset=utf-8"}
@@ -77,11 +75,11 @@ var (
 	varyBoth     = []string{"Accept-Encoding", "Accept"}
 )
 
-// vary says what an answer depends on besides: compression and CORS may have said theirs.
+// vary adds a value to the Vary header, which compression or CORS may have set.
 func vary(h http.Header, on []string) {
 	switch existing := h["Vary"]; {
 	case len(existing) == 0:
-		h["Vary"] = on[:1:1] // who appends gets a copy
+		h["Vary"] = on[:1:1] // an append copies
 	case len(existing) == 1 && existing[0] == varyEncoding[0] && on[0] == varyAccept[0]:
 		h["Vary"] = varyBoth[:2:2]
 	default:
@@ -96,18 +94,17 @@ func typeOf(media string) []string {
 	return typeJSON
 }
 
-// deadline bounds the time to write so many bytes. A connection that cannot have
-// a deadline is a test's.
+// deadline sets the deadline to write a response. Only connections of tests have none.
 func (d *Server) deadline(w http.ResponseWriter, bytes int) {
 	if limit := d.cfg.Limits.WriteTime; limit >= 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + writeTime(bytes)))
 	}
 }
 
-// writeTime is how much longer than Limits.WriteTime so many bytes may take.
+// writeTime returns the time for a response in addition to Limits.WriteTime.
 func writeTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / slowestReader }
 
-// retryAfter is when the first error says to try again, in seconds.
+// retryAfter returns the retry delay of the first error in seconds.
 func retryAfter(errs gqlerror.List) (int, bool) {
 	if len(errs) == 0 {
 		return 0, false
@@ -116,8 +113,8 @@ func retryAfter(errs gqlerror.List) (int, bool) {
 	return wait, ok
 }
 
-// statusOf is the HTTP status of a refused request. A request that was well
-// formed is 200 in the old media type, whose clients know no other way.
+// statusOf returns the HTTP status of a response. With application/json, well-formed requests
+// get 200, as its clients expect.
 func statusOf(res *graphql.Response, media string) int {
 	if len(res.Data) > 0 || len(res.Errors) == 0 {
 		return http.StatusOK
@@ -138,15 +135,15 @@ func statusOf(res *graphql.Response, media string) int {
 	return http.StatusBadRequest
 }
 
-// TakesCookies reports whether the answer of the operation that ctx belongs to can set
-// cookies: by HTTP, and not on a socket.
+// TakesCookies reports whether the response to ctx's operation can set cookies. It cannot on a
+// socket.
 func TakesCookies(ctx context.Context) bool {
 	return requestOf(ctx).answer != nil
 }
 
-// SetCookie adds a cookie to the answer of the operation that ctx belongs to, if that
-// [TakesCookies]. The cookie is HttpOnly, and Secure where the client came by HTTPS. Only
-// a mutation may call it: its fields run one after the other.
+// SetCookie adds a cookie to the response to ctx's operation. It does nothing unless
+// [TakesCookies]. The cookie is HttpOnly, and Secure if the client used HTTPS. Only mutations
+// may call it, as their fields run one after the other.
 func SetCookie(ctx context.Context, cookie http.Cookie) {
 	r := requestOf(ctx)
 	if r.answer == nil {

@@ -1,19 +1,16 @@
-// Package gqlserver is the public face of a gqlgen server: HTTP, server-sent events
-// and WebSockets as their specifications want them, with limits on everything
-// that a stranger can ask for.
+// Package gqlserver serves a gqlgen schema over HTTP, server-sent events and WebSockets.
 //
-// Stock gqlgen accepts bodies of any size, validates documents of any shape,
-// keeps sockets that never read, and tells strangers what went wrong inside.
-// This package replaces its transports, and what stands between them and the
-// schema; extensions that intercept work as with gqlgen's own server. A [Server]
-// is an http.Handler over any executable schema:
+// Stock gqlgen accepts bodies of any size, validates documents of any shape, keeps sockets open
+// whose clients never read, and shows internal errors to clients. This package replaces its
+// transports and bounds all resources that clients can use, see [Limits]. Extensions that
+// intercept operations work as with gqlgen's own server. A [Server] is an http.Handler over any
+// executable schema:
 //
-//	d, err := gqlserver.New(generated.NewExecutableSchema(…), gqlserver.Config{})
-//	http.Handle("/graphql", d)
+//	s, err := gqlserver.New(generated.NewExecutableSchema(…), gqlserver.Config{})
+//	http.Handle("/graphql", s)
 //
-// What is cheap is checked before what is expensive: the connection, the rate,
-// the headers, the size, the shape of the document, and only then is it
-// validated, and only then run.
+// Cheap checks precede expensive ones: connection, rate, headers, size, shape of the document,
+// validation, execution.
 package gqlserver
 
 import (
@@ -39,78 +36,73 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/ratelimit"
 )
 
-// Config is what a door needs to know. Its zero value is a door for a public
-// schema with all limits at their defaults.
+// Config configures a [Server]. The zero value serves a public schema with default limits.
 type Config struct {
 	Limits         Limits
-	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
+	TrustedProxies clientaddr.Proxies // trusted to set X-Forwarded-For
 
-	// Authenticate authenticates a token: once for each HTTP request, at connection_init, before
-	// each operation on a socket and every Limits.Recheck. The door sets no deadline, so
-	// Admit bounds its own calls. Without a token it must not wait. Nil admits every client
-	// as anonymous.
+	// Authenticate authenticates a token: for each HTTP request, at connection_init, before each
+	// operation on a socket and every Limits.Recheck. The server sets no deadline, so
+	// Authenticate bounds its own calls. Without a token it must not wait. Nil treats every
+	// client as anonymous.
 	Authenticate func(ctx context.Context, c Credentials) AuthResult
 
-	// AllowedOrigins are the foreign origins ("https://app.example.com") whose pages may
-	// read answers (CORS) and open sockets. A page of the server's own origin may
-	// always.
+	// AllowedOrigins are foreign origins ("https://app.example.com") whose pages may read
+	// responses (CORS) and open sockets. The server's own origin is always allowed.
 	AllowedOrigins []string
 
-	Introspection bool // whether the schema may be asked for; errors suggest names then
+	Introspection bool // allows introspection; errors then suggest names
 
-	// CacheableFields are root query fields whose answers any cache may keep, and for how
-	// long, when an anonymous GET asks for nothing else and gets no error.
+	// CacheableFields are public root query fields with the time that any cache may store them.
+	// It applies to an anonymous GET without errors that selects only such fields.
 	CacheableFields map[string]time.Duration
 
-	// TrustedDocuments are texts that clients may name from the start on, by their SHA-256
-	// in lower-case hex, such as those of an app that is built together with the
-	// server. Nothing drives them out. New refuses one that the schema does not know
-	// or that is beyond the default limits of a document; Limits do not bind them, so
-	// that a stricter setting does not stop the app. What running them costs is
-	// bounded as ever.
+	// TrustedDocuments are texts that clients may request by their SHA-256 in lower-case hex,
+	// such as those of a bundled app. They are never evicted. New rejects a text that is invalid
+	// for the schema or exceeds the default limits of documents. Limits do not apply, so stricter
+	// settings do not break the app. The limits of running apply.
 	TrustedDocuments map[string]string
 
-	// OncePerRequest are fields of mutations that stand at most once in a request, whatever
-	// their alias: guesses that limits count one by one.
+	// OncePerRequest are mutation fields allowed once per request, whatever their alias, such as
+	// password checks that limits count one by one.
 	OncePerRequest []string
 
-	AnonymousUploads bool // whether somebody unknown may send files
+	AnonymousUploads bool // allows anonymous callers to upload files
 
-	// ErrorPresenter turns an error into what the client sees. It must show nothing of
-	// the inside. Nil shows a *gqlerror.Error without a cause as it is, and
-	// "internal error" for anything else.
+	// ErrorPresenter converts an error for the client. It must hide internal details. Nil shows a
+	// *gqlerror.Error without a cause unchanged, and "internal error" for all others.
 	ErrorPresenter graphql.ErrorPresenterFunc
 
-	// CopyContext gives the context of a socket what is needed of its upgrade's, the first:
-	// small values, for they stay as long as the socket. Nil keeps nothing.
-	CopyContext func(of, in context.Context) context.Context
+	// CopyContext copies values of the context from, that of the upgrade, to the context of a
+	// socket. Keep them small, as they live as long as the socket. Nil copies none.
+	CopyContext func(from, to context.Context) context.Context
 
-	Registerer prometheus.Registerer // of this door alone; nil for no metrics
+	Registerer prometheus.Registerer // used by this server alone; nil for no metrics
 	Log        *slog.Logger          // nil for none
 }
 
-// Credentials are what somebody who asks comes with.
+// Credentials are the credentials of a client.
 type Credentials struct {
-	Token   string     // of a Bearer authorization; "" is anonymous
+	Token   string     // bearer token; empty for an anonymous client
 	Addr    netip.Addr // of the client, see [clientaddr.Proxies.ClientAddr]; may be zero
-	Network string     // what [clientaddr.Network] has Addr in; "" if that is zero
+	Network string     // [clientaddr.Network] of Addr; empty if Addr is zero
 }
 
-// An AuthResult says who asks.
+// An AuthResult is the result of an authentication.
 type AuthResult struct {
-	User        string // whom limits count by; "" is nobody known
-	Session     string // an id of the session, for [Server.Recheck]; "" for none
-	BadToken    bool   // a token was given that is not, or no longer, good
-	Unavailable bool   // it could not be found out now
+	User        string // the user that limits count by; empty for an anonymous caller
+	Session     string // session id, for [Server.Recheck]; empty for none
+	BadToken    bool   // the token is invalid or has expired
+	Unavailable bool   // the stores are unavailable
 
-	// WithContext gives the context of an operation who asks. Nil leaves it as it is.
+	// WithContext adds the caller to the context of an operation. Nil adds nothing.
 	WithContext func(context.Context) context.Context
 }
 
 // A Server serves a GraphQL schema. It is safe for concurrent use.
 //
-// It sets a write deadline for every answer. Where other handlers share its
-// http.Server they should set one too: it stays with the connection.
+// It sets a write deadline for every response. The deadline stays with the connection, so other
+// handlers of the same http.Server should set theirs too.
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
@@ -123,14 +115,14 @@ type Server struct {
 
 	networks clientaddr.KeyCache
 
-	queryType string // the name of the schema's
+	queryType string // type name in the schema
 
-	anonymous, users       *ratelimit.Limiter     // requests of networks and of users
-	authLookups, badTokens *ratelimit.Limiter     // requests of networks with a token, and with a bad one
-	notFound               *ratelimit.Limiter     // reads of callers that ended in nothing
-	memory                 *quota.ByteBudget      // bytes of large requests and answers
+	anonymous, users       *ratelimit.Limiter     // requests of networks and users
+	authLookups, badTokens *ratelimit.Limiter     // token lookups and bad tokens of networks
+	notFound               *ratelimit.Limiter     // misses of callers, see [AllowRead]
+	memory                 *quota.ByteBudget      // bytes of large requests and responses
 	running                *quota.WeightedLimiter // points of complexity
-	uploads                *quota.ByteBudget      // bytes of multipart bodies that have arrived
+	uploads                *quota.ByteBudget      // bytes received of multipart bodies
 	perAddress             *quota.ConnCounter     // sockets and event streams
 	perUser                *quota.EvictingLimiter
 	sockets                *wsServer
@@ -139,7 +131,8 @@ type Server struct {
 	sessions               *sessionIndex
 }
 
-// New returns a door to a schema.
+// New returns a server for a schema. It returns an error for invalid trusted documents and
+// origins.
 func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	cfg.Limits = cfg.Limits.orDefaults()
 	if cfg.Log == nil {
@@ -159,7 +152,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	}
 	var err error
 	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.interner); err != nil {
-		return nil, fmt.Errorf("documents: %w", err)
+		return nil, fmt.Errorf("prepare documents: %w", err)
 	}
 	d.sockets, d.streams = newWSServer(d), newStreams()
 	d.broadcasts, d.sessions = newBroadcaster(d), newSessionIndex()
@@ -171,7 +164,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	return d, err
 }
 
-// newDocuments returns the store of the documents of a schema.
+// newDocuments returns the document store of a schema.
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *request.Interner) (*document.Store, error) {
 	defaults := Limits{}.orDefaults()
 	return document.New(es, document.Config{
@@ -181,19 +174,18 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *reque
 	})
 }
 
-// Use adds a gqlgen extension that intercepts operations, responses or fields. Call it
-// before the door serves requests. It panics at an extension that would change what the
-// door has checked (graphql.OperationParameterMutator, graphql.OperationContextMutator).
-// [Complexity] returns the points of an operation.
+// Use adds a gqlgen extension that intercepts operations, responses or fields. Call it before
+// the server serves requests. It panics if the extension would change checked requests
+// (graphql.OperationParameterMutator, graphql.OperationContextMutator). [Complexity] returns the
+// points of an operation.
 func (d *Server) Use(extension graphql.HandlerExtension) { d.exec.Use(extension) }
 
-// ServeHTTP answers GET, POST, event streams and WebSockets.
+// ServeHTTP serves GET, POST, event streams and WebSockets.
 func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
-// Close ends all sockets and event streams, in random order over the given
-// time or less, so that their clients do not all come back at once, and refuses
-// new ones. Sockets close with 1012 (service restart), which clients retry. It
-// returns when all are gone or ctx ends.
+// Close ends all sockets and event streams and rejects new ones. It spreads them randomly over
+// the given time, so that clients do not reconnect all at once. Sockets close with 1012 (service
+// restart), which clients retry. Close returns when all have ended or ctx ends.
 func (d *Server) Close(ctx context.Context, over time.Duration) error {
 	var both errgroup.Group
 	both.Go(func() error { return d.sockets.Close(ctx, over) })
@@ -202,15 +194,14 @@ func (d *Server) Close(ctx context.Context, over time.Duration) error {
 	return errors.Join(err, d.broadcasts.wait(ctx), d.sessions.wait(ctx))
 }
 
-// spread is the pause between two of n that end, over a time: a few do not take
-// it all.
+// spread returns the pause between the ends of n connections, at most 20 ms.
 func spread(over time.Duration, n int) time.Duration {
 	return min(over/time.Duration(max(n, 1)), 20*time.Millisecond)
 }
 
 var errPanic = errors.New("panic")
 
-// present shows an error to the client.
+// present converts an error for the client.
 func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	if d.cfg.ErrorPresenter != nil {
 		return d.cfg.ErrorPresenter(ctx, err)
@@ -221,7 +212,6 @@ func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": errcode.Internal}}
 }
 
-// WithoutDefer returns a copy of a schema that does not know @defer, which the parser adds
-// to every schema. The server delivers no deferred responses and refuses @defer; a schema
-// that introspection shows should not offer it either.
+// WithoutDefer returns a copy of a schema without @defer, which the parser adds to every schema.
+// The server rejects @defer, so introspection should not list it either.
 func WithoutDefer(schema *ast.Schema) *ast.Schema { return document.WithoutDefer(schema) }

@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// Recheck has the sockets and event streams of these sessions, see [AuthResult], look at
-// once whether it still is, as they else do every Limits.Recheck; so do those that open
-// within moments, which may have asked before the session ended. It does not wait for them.
+// Recheck makes the sockets and event streams of sessions verify them now instead of at the next
+// Limits.Recheck. That includes connections opened within the next 10 s, which may have
+// authenticated before the session ended. Recheck does not wait. See [AuthResult] for sessions.
 func (d *Server) Recheck(sessions ...string) {
 	for _, h := range d.sessions.markSuspect(sessions) {
 		d.sessions.scheduleRecheck(h)
 	}
 }
 
-// A sessionConn holds a session: a socket or an event stream.
+// A sessionConn is a socket or an event stream with a session.
 type sessionConn interface {
-	// recheckSession looks whether the session still is, and ends the holder if not.
+	// recheckSession verifies the session and ends the connection if it has ended.
 	recheckSession()
 }
 
-// sessionIndex are those of all sessions. They are safe for concurrent use. Sessions with a
-// holder take memory, and for a while those that were doubted.
+// A sessionIndex holds the connections of sessions and, for a while, suspected sessions. It is
+// safe for concurrent use.
 type sessionIndex struct {
-	sem  chan struct{} // as many look at once
+	sem  chan struct{} // one element for each running check
 	work sync.WaitGroup
 
 	mu        sync.Mutex
-	conns     map[string][]sessionConn // seldom more than one
-	suspects  [2]map[string]bool       // sessions that were to be looked at lately: since aged, and before
+	conns     map[string][]sessionConn // usually one for each session
+	suspects  [2]map[string]bool       // sessions to verify: since rotatedAt, and before
 	rotatedAt time.Time
 }
 
 const (
-	maxRechecks = 64               // at once
-	suspectTime = 10 * time.Second // at least; longer than an Admit takes
-	maxSuspects = 10_000           // sessions; with more at once, the oldest are doubted for less long
+	maxRechecks = 64               // in parallel
+	suspectTime = 10 * time.Second // minimum; longer than an Authenticate takes
+	maxSuspects = 10_000           // sessions; beyond that, the oldest expire early
 )
 
 func newSessionIndex() *sessionIndex {
 	return &sessionIndex{sem: make(chan struct{}, maxRechecks), conns: map[string][]sessionConn{}}
 }
 
-// add notes that a session is held, until leave is called.
+// add registers a connection of a session until release is called.
 func (s *sessionIndex) add(session string, h sessionConn) (release func()) {
 	if session == "" {
 		return func() {}
@@ -60,7 +60,7 @@ func (s *sessionIndex) add(session string, h sessionConn) (release func()) {
 	return func() { s.remove(session, h) }
 }
 
-// scheduleRecheck has one look at its session, soon.
+// scheduleRecheck verifies the session of a connection in the background.
 func (s *sessionIndex) scheduleRecheck(h sessionConn) {
 	s.work.Go(func() {
 		s.sem <- struct{}{}
@@ -77,7 +77,7 @@ func (s *sessionIndex) remove(session string, h sessionConn) {
 	}
 }
 
-// markSuspect remembers sessions for a while, and returns who holds them.
+// markSuspect stores sessions for a while and returns their connections.
 func (s *sessionIndex) markSuspect(sessions []string) (list []sessionConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,8 @@ func (s *sessionIndex) markSuspect(sessions []string) (list []sessionConn) {
 	return list
 }
 
-// rotate forgets the older doubts when the newer ones are old, or are to be taken for that. It
-// is for those who hold the mutex.
+// rotate drops the older suspects if the newer ones have expired, or if now is set. The caller
+// holds mu.
 func (s *sessionIndex) rotate(now bool) {
 	old := time.Since(s.rotatedAt)
 	if old <= suspectTime && !now {
@@ -106,12 +106,12 @@ func (s *sessionIndex) rotate(now bool) {
 	s.rotatedAt = time.Now()
 }
 
-// wait returns when nobody looks any more, or when ctx ends.
+// wait returns when no check runs or ctx ends.
 func (s *sessionIndex) wait(ctx context.Context) error {
-	return waitFor(ctx, &s.work, "look at sessions")
+	return waitFor(ctx, &s.work, "check sessions")
 }
 
-// waitFor waits for a group, but no longer than ctx.
+// waitFor waits for a group or the end of ctx.
 func waitFor(ctx context.Context, work *sync.WaitGroup, doing string) error {
 	done := make(chan struct{})
 	go func() {

@@ -21,12 +21,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Event streams as the protocol "GraphQL over Server-Sent Events" has them, in
-// its mode of distinct connections: an event "next" for each response, and
-// "complete" at the end.
+// Event streams follow the protocol "GraphQL over Server-Sent Events" in distinct connections
+// mode: an event "next" for each response and "complete" at the end.
 
-// stream serves a subscription until it ends, the client goes or the server
-// stops.
+// stream serves a subscription until it ends, the client disconnects or the server stops.
 func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as request.Accepted, op *operation) {
 	release, failed := t.acquireSlot(op)
 	if failed != nil {
@@ -68,9 +66,9 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as reques
 	s.run(r.Context(), token, op, responses)
 }
 
-const maxEventID = 1 * kb // of what a client saw last
+const maxEventID = 1 * kb // longest Last-Event-ID
 
-// streamOne sends one response as a stream of its own.
+// streamOne sends one response as a stream.
 func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
 	s := newEventStream(t.Server, w)
 	s.open()
@@ -80,8 +78,8 @@ func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) 
 	s.complete()
 }
 
-// acquireSlot counts a stream among the caller's. The oldest of a user gives way to
-// the newest.
+// acquireSlot counts a stream against the limits of its caller. A new stream closes the oldest
+// one of a user at the limit.
 func (t *httpTransport) acquireSlot(op *operation) (release func(), failed *failure) {
 	c := op.caller
 	releaseAddress, ok := t.perAddress.Acquire(c.network)
@@ -100,15 +98,15 @@ func (t *httpTransport) acquireSlot(op *operation) (release func(), failed *fail
 	return func() { releaseUser(); removeStream(); releaseAddress() }, nil
 }
 
-// An eventStream writes events. All its methods belong to one goroutine, but those of a
-// [sink] and a [sessionConn].
+// An eventStream writes events. Its methods belong to one goroutine, except those of [sink] and
+// [sessionConn].
 type eventStream struct {
 	*Server
 	w          http.ResponseWriter
 	control    *http.ResponseController
 	failed     error
-	recheckNow chan struct{} // has something in it when the session is to be looked at
-	subscriber *subscriber   // whom a source tells, nil for none
+	recheckNow chan struct{} // signals a check of the session
+	subscriber *subscriber   // nil unless the subscription has a source
 	queue      eventQueue
 }
 
@@ -123,14 +121,14 @@ func (s *eventStream) open() {
 	h := s.w.Header()
 	h.Set("Content-Type", request.MediaStream+"; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep events until it has a page of them
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept")
 	s.w.WriteHeader(http.StatusOK)
-	s.send(":\n\n") // the headers go out at once
+	s.send(":\n\n") // sends the headers
 }
 
-// run writes what comes until it ends.
+// run writes events until the stream ends.
 func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
 	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.Jitter(s.cfg.Limits.Recheck))
 	defer alive.Stop()
@@ -140,7 +138,7 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 	for s.failed == nil {
 		select {
 		case res, ok := <-responses:
-			if !ok || op.evicted() { // what it then says is only that
+			if !ok || op.evicted() { // its last response only reports that
 				s.end(ctx, op)
 				return
 			}
@@ -162,7 +160,7 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 				return
 			}
 		case <-age.C:
-			return // without "complete", so that the client comes again
+			return // without "complete", so that the client reconnects
 		case <-op.ctx.Done():
 			s.end(ctx, op)
 			return
@@ -170,8 +168,8 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 	}
 }
 
-// event writes a response of a subscription, if there is memory for it; else the
-// stream is over.
+// event writes a response of a subscription. If memory is short, it ends the stream and returns
+// false.
 func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	answer := s.memoryOf(op.caller)
 	defer answer.Release()
@@ -183,7 +181,7 @@ func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	return true
 }
 
-// signedOut looks whether the session of a stream is over, and says so to its client.
+// signedOut reports whether the session has ended, after sending that to the client.
 func (s *eventStream) signedOut(ctx context.Context, c caller, token string) bool {
 	if token == "" {
 		return false
@@ -192,7 +190,7 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if now := current.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
 		return false
 	}
-	s.fail(errcode.Errorf(errcode.Unauthenticated, "The session has ended."))
+	s.fail(errcode.Errorf(errcode.Unauthenticated, "Your session has ended. Sign in again."))
 	return true
 }
 
@@ -205,30 +203,29 @@ func (s *eventStream) fail(err *gqlerror.Error) {
 	s.complete()
 }
 
-// end says why a stream is over. A server that stops says nothing: its clients
-// come again when a stream breaks off.
+// end sends the reason for the end of a stream. During a shutdown it sends nothing, so clients
+// reconnect.
 func (s *eventStream) end(ctx context.Context, op *operation) {
 	switch reason := op.cause(); {
-	case ctx.Err() != nil: // the client is gone
+	case ctx.Err() != nil: // the client has gone
 	case reason == nil:
 		s.complete()
 	case errors.Is(reason, errReplaced):
-		s.fail(errcode.Errorf(errcode.RateLimited, "A newer stream of this user took its place."))
+		s.fail(errcode.Errorf(errcode.RateLimited, "This stream was replaced by a newer one of the same user."))
 	}
 }
 
 func (s *eventStream) next(res *graphql.Response) {
 	event := appendResponse([]byte("event: next\ndata: "), res)
 	for i := len("event: next\n"); i < len(event); i++ {
-		if event[i] == '\n' { // in JSON that is blank space; here it would end the line
+		if event[i] == '\n' { // white space in JSON, but the end of a line here
 			event[i] = ' '
 		}
 	}
 	s.sendBytes(append(event, "\n\n"...))
 }
 
-// complete has a line of data, though there is none: without it an EventSource
-// never sees the event.
+// complete sends an empty data line, as an EventSource ignores events without data.
 func (s *eventStream) complete() { s.send("event: complete\ndata:\n\n") }
 
 func (s *eventStream) send(text string) { s.sendBytes([]byte(text)) }
@@ -243,10 +240,10 @@ func (s *eventStream) sendBytes(text []byte) {
 	}
 }
 
-// ticker ticks every d, or never if d is negative.
+// ticker ticks every d, or never unless d is positive.
 func ticker(d time.Duration) *time.Ticker { return time.NewTicker(positive(d)) }
 
-// positive is d, or so long that it never comes if d is negative.
+// positive returns d, or [never] unless d is positive.
 func positive(d time.Duration) time.Duration {
 	if d <= 0 {
 		return never
@@ -254,10 +251,10 @@ func positive(d time.Duration) time.Duration {
 	return d
 }
 
-// Why a subscription was ended from outside.
+// Reasons to end a subscription from outside.
 var (
-	errReplaced = errors.New("a newer stream of the user took its place")
-	errStopping = errors.New("the server stops")
+	errReplaced = errors.New("replaced by a newer stream")
+	errStopping = errors.New("server is stopping")
 )
 
 // evicted reports whether a stream's operation was ended from outside.
@@ -265,20 +262,20 @@ func (op *operation) evicted() bool {
 	return errors.Is(op.cause(), errStopping) || errors.Is(op.cause(), errReplaced)
 }
 
-// streams are the event streams that are open. They are safe for concurrent use.
+// streams holds the open event streams. It is safe for concurrent use.
 type streams struct {
 	mu     sync.Mutex
 	open   map[int]context.CancelCauseFunc
 	last   int
 	closed bool
-	idle   chan struct{} // closed when the last stream is gone after close
+	idle   chan struct{} // closed when the last stream has ended after close
 }
 
 func newStreams() *streams {
 	return &streams{open: map[int]context.CancelCauseFunc{}, idle: make(chan struct{})}
 }
 
-// add takes in a stream; ok is false if the server stops.
+// add registers a stream; ok is false if the server is stopping.
 func (s *streams) add(cancel context.CancelCauseFunc) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,15 +293,14 @@ func (s *streams) add(cancel context.CancelCauseFunc) (release func(), ok bool) 
 	}), true
 }
 
-// signalIdle wakes close when there is nothing left to wait for.
+// signalIdle ends close when no stream is left.
 func (s *streams) signalIdle() {
 	if s.closed && len(s.open) == 0 {
 		close(s.idle)
 	}
 }
 
-// close ends all streams in the order of the map, which is random, spread over
-// the given time, and waits for them.
+// close ends all streams in random order, spread over the given time, and waits for them.
 func (s *streams) close(ctx context.Context, over time.Duration) error {
 	s.mu.Lock()
 	cancels := slices.Collect(maps.Values(s.open))
@@ -319,7 +315,7 @@ func (s *streams) close(ctx context.Context, over time.Duration) error {
 		}
 		cancel(errStopping)
 	}
-	for _, cancel := range cancels { // those that the end of ctx left
+	for _, cancel := range cancels { // the rest if ctx has ended
 		cancel(errStopping)
 	}
 	select {
@@ -330,29 +326,28 @@ func (s *streams) close(ctx context.Context, over time.Duration) error {
 	}
 }
 
-// An eventQueue is what waits for the goroutine of a stream that is told what others are
-// told too.
+// An eventQueue holds events of a shared execution for the goroutine of a stream.
 type eventQueue struct {
-	wake chan struct{} // has something in it when something waits
+	wake chan struct{} // signals queued events
 
 	mu      sync.Mutex
 	events  []byte
 	spare   []byte
-	refused bool // something, since all was written
+	refused bool // an event, since the queue was written
 	drains  uint64
-	ended   bool // after what waits
+	ended   bool // after the queued events
 	endErr  error
 }
 
-const maxEvents = 256 * kb // that wait for a stream
+const maxEvents = 256 * kb // bytes queued for a stream
 
-// runShared serves a subscription whose source tells many the same.
+// runShared serves a subscription with a shared execution.
 func (s *eventStream) runShared(ctx context.Context, token string, op *operation, source broadcast.Source) {
 	m := s.broadcasts.subscribe(ctx, op, s)
 	defer m.close()
 	s.subscriber = m
 	defer op.cancel(nil)
-	op.responses = nil // it is the pipe that executes
+	op.responses = nil // the shared execution runs the operation
 	if err := m.follow(source); err != nil {
 		s.fail(s.present(ctx, err))
 		return
@@ -360,7 +355,7 @@ func (s *eventStream) runShared(ctx context.Context, token string, op *operation
 	s.run(ctx, token, op, nil)
 }
 
-// flush writes what waits. It returns true at the end.
+// flush writes the queue and reports whether the stream has ended.
 func (s *eventStream) flush(op *operation) (over bool) {
 	q := &s.queue
 	q.mu.Lock()
@@ -372,7 +367,7 @@ func (s *eventStream) flush(op *operation) (over bool) {
 	}
 	q.mu.Lock()
 	if q.spare = events[:0]; cap(events) > maxEvents/4 {
-		q.spare = nil // few are ever that far behind
+		q.spare = nil // few streams need that much again
 	}
 	drained := q.refused && len(q.events) == 0
 	if drained {
@@ -424,7 +419,7 @@ func (s *eventStream) drains() uint64 {
 	return s.queue.drains
 }
 
-// finishSubscriber implements [sink]. The stream's goroutine closes the member.
+// finishSubscriber implements [sink]. The stream's goroutine closes the subscriber.
 func (s *eventStream) finishSubscriber(_ *subscriber, err error) {
 	q := &s.queue
 	q.mu.Lock()
@@ -433,7 +428,7 @@ func (s *eventStream) finishSubscriber(_ *subscriber, err error) {
 	signal(q.wake)
 }
 
-// signal has a flag up.
+// signal sends to flag unless it is full.
 func signal(flag chan struct{}) {
 	select {
 	case flag <- struct{}{}:

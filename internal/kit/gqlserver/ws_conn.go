@@ -14,18 +14,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// Codes that sockets close with, beside 1009 (a message too large), 1012 (the
-// server restarts, or the socket is old) and 1013 (nobody can say now who asks).
-// They decide what clients do: the client graphql-ws comes again after 1006,
-// 1012, 1013 and those of ours that its protocol does not know, 4403 and 4408
-// too, but takes all others for fatal. Never sent are 1000, after which it comes
-// again at once and for ever, and 1011.
+// Close codes, in addition to 1009 (message too large), 1012 (server restart or old socket) and
+// 1013 (authentication unavailable).
 //
-// Too many messages are 1008 (policy violation), for which RFC 6455 has this
-// meaning: fatal to graphql-ws, because who floods must not come again by
-// itself; and unlike 4400 it does not look like a client that speaks wrongly.
+// They determine whether clients reconnect. The client graphql-ws retries after 1006, 1012,
+// 1013, 4403, 4408 and codes that its protocol does not define. All others are fatal. The server
+// never sends 1000, after which it reconnects forever without a pause, and 1011.
+//
+// A client that exceeds the message rate gets 1008 (policy violation, RFC 6455). It is fatal, so
+// the client does not reconnect, and unlike 4400 it does not suggest a malformed message.
 const (
-	statusAbnormal        = 1006 // not sent: the connection was lost or dropped
+	statusAbnormal        = 1006 // not sent; the connection was lost or dropped
 	statusBadMessage      = 4400
 	statusUnauthorized    = 4401
 	statusForbidden       = 4403
@@ -33,25 +32,24 @@ const (
 	statusInitTimeout     = 4408
 	statusDuplicateID     = 4409
 	statusSecondInit      = 4429
-	statusSlowConsumer    = 4512   // ours: it does not read what it asked for
-	statusReplaced        = 4513   // ours: the user has newer sockets
-	statusOther           = 0xffff // for metrics: a client made it up
+	statusSlowConsumer    = 4512   // custom; the client does not read its messages
+	statusReplaced        = 4513   // custom; the user opened newer sockets
+	statusOther           = 0xffff // only in metrics; codes made up by clients
 	statusTooManyMessages = websocket.StatusPolicyViolation
 )
 
-// closeCodes are all that a socket can end with, but for those that clients
-// make up.
+// closeCodes returns all codes of the metrics, except those that clients make up.
 func closeCodes() []websocket.StatusCode {
 	return []websocket.StatusCode{
-		websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, // of clients
+		websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, // sent by clients
 		statusAbnormal, statusTooManyMessages, websocket.StatusMessageTooBig, websocket.StatusServiceRestart, websocket.StatusTryAgainLater,
 		statusBadMessage, statusUnauthorized, statusForbidden, statusNoSubprotocol, statusInitTimeout, statusDuplicateID, statusSecondInit,
 		statusSlowConsumer, statusReplaced,
 	}
 }
 
-// A wsConn is one connection. One goroutine reads, each operation has one, and
-// timers have one as long as they are at work.
+// A wsConn is one WebSocket connection. It has one goroutine to read, one for each operation and
+// one while a timer runs.
 type wsConn struct {
 	sockets  *wsServer
 	server   *Server
@@ -59,26 +57,26 @@ type wsConn struct {
 	netConn  net.Conn      // below conn
 	out      wsWriter      // to netConn
 	messages *rate.Limiter // nil for no limit
-	header   string        // the Authorization of the upgrade
+	header   string        // the Authorization header of the upgrade
 
-	ctx    context.Context // of all operations; ends when the socket does
+	ctx    context.Context // of all operations; ends with the socket
 	cancel context.CancelFunc
-	work   sync.WaitGroup // what runs beside the reader
+	work   sync.WaitGroup // goroutines in addition to the reader
 
-	lastSeen atomic.Int64 // when something last came, in Unix nanoseconds
-	reading  bool         // a message is being read; the reader's own
+	lastSeen atomic.Int64 // time of the last frame, in Unix nanoseconds
+	reading  bool         // a message is being read; owned by the reader
 
-	drainCount atomic.Uint64 // how often members were told that all was written
+	drainCount atomic.Uint64 // number of calls of drained
 
-	releaseAddress, releaseUser, releaseSession func() // the reader's own, and of what it waits for
+	releaseAddress, releaseUser, releaseSession func() // owned by the reader and goroutines that it waits for
 
 	mu         sync.Mutex
-	code       websocket.StatusCode // that it ended with; 0 while it lives
+	code       websocket.StatusCode // close code; 0 while the socket is open
 	state      socketState
 	caller     caller
 	token      string
-	operations map[string]*wsOperation // those whose client waits for more, by id
-	busy       int                     // goroutines of tasks
+	operations map[string]*wsOperation // those that the client waits for, by id
+	busy       int                     // goroutines of operations
 	timer      *time.Timer             // runs tick
 	due        schedule
 }
@@ -87,18 +85,18 @@ type socketState int
 
 const (
 	waitingForInit socketState = iota
-	expired                    // waited too long
+	expired                    // connection_init came too late
 	authenticating
 	ready
 )
 
-// serve runs the socket until it ends and nothing of it runs any more.
+// serve runs the socket until it ends, and waits for its goroutines.
 func (c *wsConn) serve() {
 	defer c.releaseAddress()
 	c.lastSeen.Store(time.Now().UnixNano())
 	c.startTimers()
 	if c.conn.Subprotocol() == "" {
-		c.end(statusNoSubprotocol, "the only sub-protocol is "+subprotocol)
+		c.end(statusNoSubprotocol, "the subprotocol must be "+subprotocol)
 	}
 	c.guard(c.read)
 	c.disconnect(statusAbnormal) // unless it has ended
@@ -107,7 +105,7 @@ func (c *wsConn) serve() {
 		m.close()
 	}
 	c.work.Wait()
-	_ = c.conn.CloseNow() // frees what Conn holds; the connection is closed
+	_ = c.conn.CloseNow() // frees the buffers of Conn; the connection is closed
 	if c.releaseUser != nil {
 		c.releaseUser()
 	}
@@ -116,17 +114,17 @@ func (c *wsConn) serve() {
 	}
 }
 
-// read handles messages until the connection is closed. When the socket has ended, that
-// is by the client's part of the close handshake, or because it does not come.
+// read handles messages until the connection is closed. A socket that has ended waits here for
+// the client's part of the close handshake.
 func (c *wsConn) read() {
 	for {
-		kind, reader, err := c.conn.Reader(context.Background()) // ends when the connection is closed
+		kind, reader, err := c.conn.Reader(context.Background()) // ends with the connection
 		var text []byte
 		if err == nil && !c.ended() {
 			text, err = c.readMessage(reader)
 		}
 		if err == nil {
-			_, err = io.Copy(io.Discard, reader) // of what is too large, or not wanted any more
+			_, err = io.Copy(io.Discard, reader) // of a message that is too large or unwanted
 		}
 		switch {
 		case err != nil:
@@ -134,15 +132,15 @@ func (c *wsConn) read() {
 			return
 		case c.ended(), !c.countMessage():
 		case kind != websocket.MessageText:
-			c.reject(messageInvalid, statusBadMessage, "messages are text")
+			c.reject(messageInvalid, statusBadMessage, "messages must be text")
 		default:
 			c.runIsolated(func() { c.handle(text) })
 		}
 	}
 }
 
-// runIsolated runs f on a goroutine of its own and waits for it: what f does is deep, and the
-// reader's stack would be as large ever after. A panic of f ends the socket.
+// runIsolated runs f on a new goroutine and waits for it. Otherwise, deep calls of f would
+// enlarge the stack of the reader for good. A panic of f ends the socket.
 func (c *wsConn) runIsolated(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -154,8 +152,7 @@ func (c *wsConn) runIsolated(f func()) {
 	<-done
 }
 
-// readMessage reads a message, as much of it as may be looked at. One that is longer ends
-// the socket.
+// readMessage reads a message up to the limit. A longer one ends the socket.
 func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 	c.reading = true
 	defer func() { c.reading = false }()
@@ -167,10 +164,10 @@ func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 	if err == nil && errcode.Exceeds(len(text), limit) {
 		c.reject(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
 	}
-	return text, err //nolint:wrapcheck // the code that it tells is all that matters
+	return text, err //nolint:wrapcheck // only its close code matters
 }
 
-// clientCode is the code that a client closed with, as a label.
+// clientCode returns the close code of a client, as a label.
 func clientCode(err error) websocket.StatusCode {
 	switch code := websocket.CloseStatus(err); code {
 	case -1:
@@ -182,19 +179,19 @@ func clientCode(err error) websocket.StatusCode {
 	}
 }
 
-// controlFrame is called for a ping or pong frame, by whoever reads. It returns
-// false if nothing should be said to it.
+// controlFrame handles a ping or pong frame on the reader. It reports whether a ping needs a
+// pong.
 func (c *wsConn) controlFrame() bool {
 	if c.ended() {
 		return false
 	}
-	if c.reading { // a message that never ends is no sign of life
+	if c.reading { // an endless message is no sign of life
 		return c.allowMessage()
 	}
 	return c.countMessage()
 }
 
-// countMessage notes a sign of life, and counts it.
+// countMessage stores the time of a frame and counts it.
 func (c *wsConn) countMessage() bool {
 	c.lastSeen.Store(time.Now().UnixNano())
 	return c.allowMessage()
@@ -208,7 +205,7 @@ func (c *wsConn) allowMessage() bool {
 	return true
 }
 
-// handle does what one message wants.
+// handle handles one message.
 func (c *wsConn) handle(text []byte) {
 	m, err := parseMessage(text)
 	if err != nil {
@@ -227,19 +224,19 @@ func (c *wsConn) handle(text []byte) {
 	}
 }
 
-// write sends a message, and reports whether it could. Who does not take it in time is
-// disconnected. The end of ctx does not matter.
+// write sends a message and reports whether it was written. A client that is too slow is
+// disconnected. The end of ctx does not interrupt it.
 func (c *wsConn) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
 
-// reject ends the socket for something that its client should not have sent.
+// reject ends the socket for an invalid message.
 func (c *wsConn) reject(reason string, code websocket.StatusCode, text string) {
 	c.sockets.metrics.refused[reason].Inc()
 	c.end(code, text)
 }
 
-// end closes the socket with a code, unless it has ended. It does not wait: what is on
-// its way has Limits.WriteTime to get out, and the client as long for its part of the
-// close handshake, together. Who was too slow already has half of that.
+// end closes the socket with a code, unless it has ended. It does not wait. Queued messages and
+// the client's part of the close handshake have Limits.WriteTime together. A slow consumer,
+// which already used that time, has half of it.
 func (c *wsConn) end(code websocket.StatusCode, reason string) {
 	if !c.finish(code) {
 		return
@@ -253,20 +250,20 @@ func (c *wsConn) end(code websocket.StatusCode, reason string) {
 	}
 	by := time.Now().Add(limit)
 	c.out.end(encodeCloseFrame(code, reason), by)
-	_ = c.netConn.SetReadDeadline(by) // the reader's last; or the connection is closed
+	_ = c.netConn.SetReadDeadline(by) // last deadline of the reader; the connection may be closed
 }
 
-// closeTime bounds the close handshake of sockets whose writes are not bounded.
+// closeTime bounds the close handshake of sockets without a WriteTime.
 const closeTime = 5 * time.Second
 
-// disconnect drops the connection without another word, unless the socket has ended.
+// disconnect drops the connection without a close frame, unless the socket has ended.
 func (c *wsConn) disconnect(code websocket.StatusCode) {
 	if c.finish(code) {
 		c.out.drop()
 	}
 }
 
-// finish ends what runs on the socket. It returns false if that was done before.
+// finish stops all operations of the socket. It returns false if it was called before.
 func (c *wsConn) finish(code websocket.StatusCode) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +271,7 @@ func (c *wsConn) finish(code websocket.StatusCode) bool {
 		return false
 	}
 	c.code = code
-	c.out.seal() // or the client would be told that its operations failed, as they do now
+	c.out.seal() // else clients would receive errors of the cancelled operations
 	c.cancel()
 	if c.timer != nil {
 		c.timer.Stop()
@@ -289,8 +286,7 @@ func (c *wsConn) ended() bool {
 	return c.code != 0
 }
 
-// addWork keeps the socket from being over until work.Done. It returns false if it
-// has ended.
+// addWork delays the end of serve until work.Done. It returns false if the socket has ended.
 func (c *wsConn) addWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,11 +297,11 @@ func (c *wsConn) addWork() bool {
 	return true
 }
 
-// guard runs f. It logs a panic and reports it.
+// guard runs f. It logs and reports a panic.
 func (c *wsConn) guard(f func()) (panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			_ = c.server.recovered(c.ctx, p) // says only that there was one
+			_ = c.server.recovered(c.ctx, p) // the error carries no details
 			panicked = true
 		}
 	}()

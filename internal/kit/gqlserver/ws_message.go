@@ -14,13 +14,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// The types of messages. A client may send those of the first group.
+// Message types. Clients may send those of the first group.
 const (
 	messageInit      = "connection_init"
 	messageSubscribe = "subscribe"
-	messageComplete  = "complete" // the server's too
+	messageComplete  = "complete" // sent by the server too
 	messagePing      = "ping"
-	messagePong      = "pong" // the server's too
+	messagePong      = "pong" // sent by the server too
 
 	messageAck   = "connection_ack"
 	messageNext  = "next"
@@ -29,16 +29,15 @@ const (
 
 const maxOperationID = 128 // bytes
 
-// A message is one that a client sent.
+// A message is one client message.
 type message struct {
 	kind    string
 	id      string          // of subscribe and complete
 	payload json.RawMessage // an object, or nil
 }
 
-// parseMessage reads a message as the protocol wants it: an object with a type
-// that a client may send, with an id where one is needed, and no payload that is
-// not an object. What else is in it does not matter. The text of an error can
+// parseMessage parses a message of the protocol: an object with a known type, an id if the type
+// needs one, and a payload that is an object or absent. It ignores other fields. The error may
 // be shown to the client.
 func parseMessage(text []byte) (message, error) {
 	if !utf8.Valid(text) {
@@ -60,7 +59,7 @@ func parseMessage(text []byte) (message, error) {
 			return message{}, errors.New("the message's id is not a string of 1 to 128 bytes")
 		}
 	default:
-		return message{}, errors.New("there is no such type of message for clients")
+		return message{}, errors.New("the message's type is unknown")
 	}
 	if m.payload = fields["payload"]; request.IsNull(m.payload) {
 		m.payload = nil
@@ -70,7 +69,7 @@ func parseMessage(text []byte) (message, error) {
 	return m, nil
 }
 
-// params reads the payload of subscribe.
+// params returns the payload of subscribe.
 func (m message) params(known *request.Interner) (*graphql.RawParams, error) {
 	found, ok := request.Scan(m.payload, math.MaxInt, math.MaxInt)
 	switch {
@@ -86,14 +85,15 @@ func (m message) params(known *request.Interner) (*graphql.RawParams, error) {
 	return params, nil
 }
 
-// errCredentials is returned for credentials that are there and cannot be used.
-var errCredentials = errors.New("the payload has credentials that are no Bearer token")
+// errCredentials is returned for credentials that cannot be used.
+var errCredentials = errors.New("the payload's credentials are not a Bearer token")
 
-// credentials returns the token in the payload of connection_init, "" for none.
-// Clients write it in several ways: as "authorization", "authToken", "accessToken"
-// or "token", in any case, at the top or under "headers". Null and the empty
-// string are no credentials. Two different tokens, or one that is no string, are
-// [errCredentials]: a client that means to sign in must not become anonymous.
+// credentials returns the token in the payload of connection_init, or "".
+//
+// Clients name it "authorization", "authToken", "accessToken" or "token", in any case, at the
+// top level or under "headers". Null and the empty string count as none. Two different tokens
+// and a token of another type return [errCredentials]: a client that tries to sign in must not
+// become anonymous.
 func (m message) credentials() (token string, err error) {
 	if m.payload == nil {
 		return "", nil
@@ -126,7 +126,7 @@ func (m message) credentials() (token string, err error) {
 	return token, nil
 }
 
-// isEmpty reports whether a JSON value is one that clients send for no headers.
+// isEmpty reports whether a JSON value stands for no headers.
 func isEmpty(value json.RawMessage) bool {
 	return request.IsNull(value) || string(value) == `""` || string(value) == "[]"
 }
@@ -163,14 +163,14 @@ func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, err
 	return tokens, nil
 }
 
-// encodeMessage is a message to the client. An empty id and a nil payload are left out.
+// encodeMessage returns a message to the client. It omits an empty id and a nil payload.
 func encodeMessage(kind, id string, payload []byte) []byte {
 	b := make([]byte, 0, len(kind)+len(id)+len(payload)+48)
 	b = append(b, `{"type":"`...)
 	b = append(b, kind...)
 	b = append(b, '"')
 	if id != "" {
-		quoted, _ := json.Marshal(id) // a string cannot fail
+		quoted, _ := json.Marshal(id) // strings cannot fail
 		b = append(append(b, `,"id":`...), quoted...)
 	}
 	if payload != nil {

@@ -15,12 +15,12 @@ type wsOperation struct {
 	payload    []byte
 	params     *graphql.RawParams
 	cancel     context.CancelFunc
-	subscriber *subscriber // that goes on without a goroutine, nil before
-	counted    bool        // among the operations
+	subscriber *subscriber // set when it runs without a goroutine
+	counted    bool        // in the metric of operations
 }
 
-// subscribe starts a task. What is checked here costs little; the rest has a
-// goroutine of its own.
+// subscribe starts an operation. It does only cheap checks; the operation's goroutine does the
+// rest.
 func (c *wsConn) subscribe(m message) {
 	params, err := m.params(c.server.interner)
 	if err != nil {
@@ -36,10 +36,10 @@ func (c *wsConn) subscribe(m message) {
 	case notReady:
 		c.reject(messageInvalid, statusUnauthorized, "unauthorized")
 	case duplicate:
-		c.reject(messageInvalid, statusDuplicateID, "there is an operation with this id already")
+		c.reject(messageInvalid, statusDuplicateID, "an operation with this id is running")
 	case tooManyOperations:
 		c.sockets.metrics.refused[messageTooMany].Inc()
-		c.writeErrors(ctx, t.id, gqlerror.List{errcode.Errorf(errcode.RateLimited, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
+		c.writeErrors(ctx, t.id, gqlerror.List{errcode.Errorf(errcode.RateLimited, "At most %d operations may run at once.", c.server.cfg.Limits.SocketOperations)})
 	case tooLate:
 	}
 	cancel()
@@ -55,7 +55,7 @@ const (
 	tooManyOperations
 )
 
-// insert adds a task whose goroutine must be started.
+// insert adds an operation; the caller starts its goroutine.
 func (c *wsConn) insert(t *wsOperation) insertion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 		return notReady
 	case c.operations[t.id] != nil:
 		return duplicate
-	case errcode.Exceeds(len(c.operations)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
+	case errcode.Exceeds(len(c.operations)+1, limit), limit >= 0 && c.busy >= 2*limit: // cancelled ones that still run count too
 		return tooManyOperations
 	}
 	c.operations[t.id], t.counted = t, true
@@ -76,8 +76,7 @@ func (c *wsConn) insert(t *wsOperation) insertion {
 	return started
 }
 
-// complete ends a task for its client, who gets nothing more of it and may use
-// its id again.
+// complete ends an operation for its client, which receives nothing more and may reuse the id.
 func (c *wsConn) complete(id string) {
 	c.mu.Lock()
 	t := c.operations[id]
@@ -93,7 +92,7 @@ func (c *wsConn) complete(id string) {
 	}
 }
 
-// uncount notes that an operation is over.
+// uncount removes an operation from the metric.
 func (c *wsConn) uncount(t *wsOperation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,8 +106,8 @@ func (c *wsConn) uncountLocked(t *wsOperation) {
 	}
 }
 
-// release is for a task that is going to send its last message, so that the id
-// is free when the client sees it. It returns false if the client wants none.
+// release frees the id of an operation before its last message is sent, as the client may reuse
+// it from then on. It returns false if the client has completed the operation.
 func (c *wsConn) release(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,19 +118,19 @@ func (c *wsConn) release(t *wsOperation) bool {
 	return true
 }
 
-// wants reports whether the client waits for more of a task.
+// wants reports whether the client waits for more responses of an operation.
 func (c *wsConn) wants(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.operations[t.id] == t
 }
 
-// run is a task's goroutine.
+// run is the goroutine of an operation.
 func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer c.work.Done()
 	defer t.cancel()
 	detached := false
-	if c.guard(func() { detached = c.execute(ctx, t) }) { // it may be Config.ErrorPresenter that panics
+	if c.guard(func() { detached = c.execute(ctx, t) }) { // Config.ErrorPresenter may panic
 		c.sendErrors(ctx, t, gqlerror.List{errcode.Errorf(errcode.Internal, "internal error")})
 	}
 	if !detached {
@@ -143,8 +142,8 @@ func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	c.busy--
 }
 
-// execute runs a task's operation and sends what comes of it. It returns true if more
-// comes of it without this goroutine.
+// execute runs an operation and sends its responses. It reports whether a source took over, so
+// that the operation continues without this goroutine.
 func (c *wsConn) execute(ctx context.Context, t *wsOperation) (detached bool) {
 	current, refused, ok := c.reauthenticate(ctx)
 	if !ok {
@@ -156,7 +155,7 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (detached bool) {
 	}
 	current.memory = c.server.memoryOf(current)
 	defer func() {
-		if !detached { // else it is the member's
+		if !detached { // else the subscriber releases it
 			current.memory.Release()
 		}
 	}()
@@ -168,22 +167,22 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (detached bool) {
 		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
-	t.payload = nil // a subscription may run for long
-	op, no := c.server.begin(ctx, current, t.params)
-	if no != nil {
-		c.sendErrors(ctx, t, no.Errors)
+	t.payload = nil // a subscription may run for a long time
+	op, rejected := c.server.begin(ctx, current, t.params)
+	if rejected != nil {
+		c.sendErrors(ctx, t, rejected.Errors)
 		return false
 	}
 	defer op.close()
-	if no = op.run(); no != nil {
-		c.sendErrors(ctx, t, no.Errors)
+	if rejected = op.run(); rejected != nil {
+		c.sendErrors(ctx, t, rejected.Errors)
 		return false
 	}
 	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
 		return c.followSource(ctx, t, op, source)
 	}
 	for res := op.next(); res != nil; res = op.next() {
-		if len(res.Data) == 0 && len(res.Errors) > 0 { // a subscription that did not begin
+		if len(res.Data) == 0 && len(res.Errors) > 0 { // a subscription that failed to start
 			c.sendErrors(ctx, t, res.Errors)
 			return false
 		}
@@ -197,26 +196,26 @@ func (c *wsConn) execute(ctx context.Context, t *wsOperation) (detached bool) {
 	return false
 }
 
-// sendNext sends one response, and reports whether the client wants more.
+// sendNext sends one response and reports whether the client wants more.
 func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, res *graphql.Response) bool {
-	held := c.server.memoryOf(op.caller)
-	defer held.Release()
+	reserved := c.server.memoryOf(op.caller)
+	defer reserved.Release()
 	switch {
 	case !c.wants(t):
 		return false
-	case !takeAnswer(held, op, res):
+	case !takeAnswer(reserved, op, res):
 		c.fail(ctx, t, errcode.NoMemory())
 		return false
 	}
 	return c.write(ctx, encodeMessage(messageNext, t.id, encode(res)))
 }
 
-// fail ends a task with an error.
+// fail ends an operation with an error.
 func (c *wsConn) fail(ctx context.Context, t *wsOperation, err error) {
 	c.sendErrors(ctx, t, gqlerror.List{c.server.present(ctx, err)})
 }
 
-// sendErrors ends a task with "error", after which nothing may come.
+// sendErrors ends an operation with "error", after which nothing may follow.
 func (c *wsConn) sendErrors(ctx context.Context, t *wsOperation, errs gqlerror.List) {
 	if c.release(t) {
 		c.writeErrors(ctx, t.id, errs)

@@ -21,31 +21,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// subprotocol is the one that is spoken, "GraphQL over WebSocket":
+// subprotocol is "GraphQL over WebSocket", see
 // https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md.
 const subprotocol = "graphql-transport-ws"
 
-// retryUpgrade is when somebody should come again for whom there was no place.
+// retryUpgrade is the retry delay of a rejected upgrade.
 const retryUpgrade = 5 * time.Second
 
-// tooManyOpen refuses one more socket, or event stream, of an address.
+// tooManyOpen rejects a socket or event stream beyond the limit of its address.
 func tooManyOpen() *gqlerror.Error {
-	return errcode.RetryLater(errcode.RateLimited, "Too many sockets and streams from this address.", retryUpgrade)
+	return errcode.RetryLater(errcode.RateLimited, "Too many open connections from this address.", retryUpgrade)
 }
 
-// wsServer is the WebSocket transport: it upgrades requests, and knows all
-// sockets that are open. It is safe for concurrent use.
+// wsServer is the WebSocket transport. It upgrades requests and holds all open sockets. It is
+// safe for concurrent use.
 type wsServer struct {
 	server  *Server
 	metrics *socketMetrics
 
 	mu        sync.Mutex
 	open      map[*wsConn]struct{}
-	active    int // open sockets, and upgrades under way
+	active    int // open sockets and upgrades in progress
 	draining  bool
-	gcAt      int           // the number of open sockets at which garbage is collected
-	gcRunning atomic.Bool   // somebody does
-	idle      chan struct{} // closed when all have gone after draining began
+	gcAt      int           // number of open sockets that starts a garbage collection
+	gcRunning atomic.Bool   // a collection runs
+	idle      chan struct{} // closed when all have ended after draining began
 }
 
 func newWSServer(d *Server) *wsServer {
@@ -58,9 +58,8 @@ func newWSServer(d *Server) *wsServer {
 	}
 }
 
-// Do serves every request that asks for WebSocket, even one that cannot be upgraded. It
-// returns after the upgrade, so that a socket keeps neither its request nor the server's
-// goroutine.
+// Do serves a WebSocket request, even one that cannot be upgraded. It returns after the upgrade,
+// so a socket retains neither the request nor the goroutine of net/http.
 func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 	if !s.acquire() {
 		s.server.refuse(w, r, http.StatusServiceUnavailable, errcode.RetryLater(errcode.Unavailable, "The server is stopping.", retryUpgrade))
@@ -83,10 +82,10 @@ func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// upgrade returns nil if it answered the request with an HTTP error.
+// upgrade returns nil if it responded with an HTTP error.
 func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 	if !s.server.originAllowed(r) {
-		s.server.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "This page's origin may not open sockets here."))
+		s.server.refuse(w, r, http.StatusForbidden, errcode.Errorf(errcode.CSRF, "Sockets from this page's origin are not allowed."))
 		return nil
 	}
 	if status, err := checkHandshake(w, r); err != nil {
@@ -94,7 +93,7 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		return nil
 	}
 	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
-		s.server.refuse(w, r, http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "The only sub-protocol is %s.", subprotocol))
+		s.server.refuse(w, r, http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "The subprotocol must be %s.", subprotocol))
 		return nil
 	}
 	c := newWSConn(s, r)
@@ -110,7 +109,7 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 		OnPingReceived:     func(context.Context, []byte) bool { return c.controlFrame() },
 		OnPongReceived:     func(context.Context, []byte) { c.controlFrame() },
 	})
-	if err != nil { // Accept has answered: it was no valid handshake
+	if err != nil { // Accept has responded: the handshake was invalid
 		release()
 		return nil
 	}
@@ -119,8 +118,8 @@ func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
 	return c
 }
 
-// checkHandshake says what is wrong with a handshake (RFC 6455, 4.2.1). What is left
-// for the library to refuse is its key.
+// checkHandshake returns an error for an invalid handshake (RFC 6455, 4.2.1). The library checks
+// the key.
 func checkHandshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerror.Error) {
 	switch {
 	case r.Method != http.MethodGet:
@@ -130,14 +129,14 @@ func checkHandshake(w http.ResponseWriter, r *http.Request) (status int, err *gq
 		return http.StatusBadRequest, errcode.Errorf(errcode.BadRequest, "A WebSocket needs HTTP/1.1 and Connection: Upgrade.")
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
 		w.Header().Set("Sec-WebSocket-Version", "13")
-		return http.StatusUpgradeRequired, errcode.Errorf(errcode.BadRequest, "The only version of WebSocket is 13.")
+		return http.StatusUpgradeRequired, errcode.Errorf(errcode.BadRequest, "The WebSocket version must be 13.")
 	}
 	return 0, nil
 }
 
-// Close ends every socket with 1012 (service restart), in random order over the
-// given time, and refuses new ones with 503. It returns when all are gone. When
-// ctx ends before, it drops those that are left and returns an error.
+// Close ends all sockets with 1012 (service restart), in random order over the given time, and
+// rejects new ones with 503. It returns when all have ended. If ctx ends first, it drops the
+// rest and returns an error.
 func (s *wsServer) Close(ctx context.Context, over time.Duration) error {
 	left := s.drain()
 	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
@@ -163,8 +162,7 @@ func (s *wsServer) Close(ctx context.Context, over time.Duration) error {
 	}
 }
 
-// drain lets nobody in any more and returns the open sockets. Those that are
-// being upgraded end by themselves, see add.
+// drain rejects new sockets and returns the open ones. Upgrades in progress end in add.
 func (s *wsServer) drain() []*wsConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,17 +179,17 @@ func (s *wsServer) drain() []*wsConn {
 	return left
 }
 
-// drop closes the connections that are left without another word.
+// drop closes the remaining connections without a close frame.
 func (s *wsServer) drop(ctx context.Context) error {
 	left := s.drain()
 	for _, c := range left {
 		c.disconnect(statusAbnormal)
-		c.out.drop() // also when its close handshake is under way
+		c.out.drop() // also during its close handshake
 	}
-	return fmt.Errorf("close sockets, %d were left: %w", len(left), context.Cause(ctx))
+	return fmt.Errorf("close sockets, %d left: %w", len(left), context.Cause(ctx))
 }
 
-// acquire counts an upgrade, until leave. It returns false when no more are let in.
+// acquire counts an upgrade until release. It returns false during a shutdown.
 func (s *wsServer) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,10 +221,10 @@ func (s *wsServer) add(c *wsConn) {
 	}
 }
 
-// maybeGC has garbage collected when the sockets have become more by an eighth. What is made
-// for a handshake and its subscription lies between what stays of them; with as much of it
-// as there is memory in use, which Go collects at once by itself, a socket would hold on to
-// twice as much as it needs, in pages that are free for the most part. The caller holds mu.
+// maybeGC runs a garbage collection when the sockets have grown by an eighth. A handshake and a
+// subscription leave garbage between memory that the socket retains. Go would only collect it
+// when it equals the memory in use, and mostly free pages would double the cost of a socket. The
+// caller holds mu.
 func (s *wsServer) maybeGC() {
 	if len(s.open) < s.gcAt {
 		return
@@ -240,10 +238,10 @@ func (s *wsServer) maybeGC() {
 	}
 }
 
-// minGCStep is how many sockets more there are from one collection to the next at least.
+// minGCStep is the minimum number of new sockets between two collections.
 const minGCStep = 250
 
-// lowerGCThreshold has the next collection come sooner when the sockets have become fewer. The caller
+// lowerGCThreshold makes the next collection come sooner after sockets have closed. The caller
 // holds mu.
 func (s *wsServer) lowerGCThreshold() { s.gcAt = min(s.gcAt, 2*len(s.open)+minGCStep) }
 
@@ -255,7 +253,7 @@ func (s *wsServer) remove(c *wsConn) {
 	s.lowerGCThreshold()
 }
 
-// newWSConn returns what is known before the upgrade.
+// newWSConn returns a socket before its upgrade.
 func newWSConn(s *wsServer, r *http.Request) *wsConn {
 	ctx, cancel := context.WithCancel(s.server.socketContext(r.Context()))
 	c := &wsConn{
@@ -273,16 +271,16 @@ func newWSConn(s *wsServer, r *http.Request) *wsConn {
 	return c
 }
 
-// socketContext returns what a socket keeps of its request's context, which holds on to the request
-// and all that it came with.
-func (d *Server) socketContext(of context.Context) context.Context {
+// socketContext returns the context of a socket. It does not derive from the request's context,
+// which retains the request.
+func (d *Server) socketContext(from context.Context) context.Context {
 	if d.cfg.CopyContext == nil {
 		return context.Background()
 	}
-	return d.cfg.CopyContext(of, context.Background())
+	return d.cfg.CopyContext(from, context.Background())
 }
 
-// hasToken looks for a word, whatever its case, in comma-separated lists.
+// hasToken reports whether comma-separated lists contain a word, in any case.
 func hasToken(lists []string, token string) bool {
 	for _, list := range lists {
 		for word := range strings.SplitSeq(list, ",") {
@@ -294,8 +292,8 @@ func hasToken(lists []string, token string) bool {
 	return false
 }
 
-// hijackWriter hands the connection that is hijacked from it to a socket, and to
-// [websocket.Conn] what goes through the socket's sender.
+// A hijackWriter hijacks a connection for a socket. [websocket.Conn] gets a connection that
+// writes through the socket's writer.
 type hijackWriter struct {
 	http.ResponseWriter
 	socket *wsConn
@@ -313,6 +311,6 @@ func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return through, bufio.NewReadWriter(bufio.NewReaderSize(through, readBuffer), bufio.NewWriterSize(through, frameHeader+maxControl)), nil
 }
 
-// readBuffer is bytes that are read of a socket at once, beside those of long messages. It
-// has them as long as it is open, so they are few.
+// readBuffer is the size in bytes of the buffer for small messages. A socket retains it, so it
+// is small.
 const readBuffer = 256

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// init is connection_init: it finds out who asks.
+// init handles connection_init and authenticates the client.
 func (c *wsConn) init(m message) {
 	switch c.advance(waitingForInit, authenticating) {
 	case waitingForInit:
@@ -47,8 +47,8 @@ func (c *wsConn) init(m message) {
 	c.write(c.ctx, encodeMessage(messageAck, "", nil))
 }
 
-// advance goes on to a state if the socket is in the one before, and returns
-// the one in which it was.
+// advance changes the state from one to another and returns the state before the call. In any
+// other state it changes nothing.
 func (c *wsConn) advance(from, to socketState) (was socketState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func (c *wsConn) advance(from, to socketState) (was socketState) {
 	return was
 }
 
-// authenticate finds out who has a token. The header of the upgrade is read if the
-// message has none. Another scheme than Bearer may be meant for a proxy there.
+// authenticate authenticates a token, or that in the header of the upgrade if token is empty. A
+// header with a scheme other than Bearer may be meant for a proxy.
 func (c *wsConn) authenticate(token string) caller {
 	current := c.caller
 	token = cmp.Or(token, bearer(c.header))
@@ -76,8 +76,8 @@ func (c *wsConn) authenticate(token string) caller {
 	return current
 }
 
-// reauthenticate finds out whether the session still is, before each operation. If it may not
-// be asked now, that is a refusal; else see confirm.
+// reauthenticate verifies the session before an operation. If lookups are limited, it returns an
+// error to send. Otherwise, see checkSession.
 func (c *wsConn) reauthenticate(ctx context.Context) (current caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
@@ -91,19 +91,19 @@ func (c *wsConn) reauthenticate(ctx context.Context) (current caller, refused *g
 	return c.checkSession(ctx, known, token)
 }
 
-// checkSession finds out whether the session of a token still is that of who is known, and
-// closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
-// as unknown as in a request.
+// checkSession verifies that a token still belongs to the known caller. If not, it closes the
+// socket and returns false for ok. If authentication is unavailable, the caller keeps its limits
+// and runs with the context that Authenticate returns.
 func (c *wsConn) checkSession(ctx context.Context, known caller, token string) (current caller, refused *gqlerror.Error, ok bool) {
 	current, _ = c.server.lookUpToken(ctx, known, token)
 	switch {
-	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
+	case ctx.Err() != nil: // the operation was cancelled; the result may be due to that
 		return known, nil, false
 	case current.admission.BadToken, !current.admission.Unavailable && current.admission.User != known.admission.User:
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
-	case current.admission.Unavailable && current.admission.WithContext == nil: // Config.Authenticate cannot even say that
-		return known, errcode.RetryLater(errcode.Unavailable, "Who you are cannot be found out at the moment.", time.Second), true
+	case current.admission.Unavailable && current.admission.WithContext == nil: // Authenticate returned nothing to run with
+		return known, errcode.RetryLater(errcode.Unavailable, "Cannot verify your session. Try again.", time.Second), true
 	case current.admission.Unavailable:
 		known.admission.WithContext = current.admission.WithContext
 		return known, nil, true
@@ -114,10 +114,10 @@ func (c *wsConn) checkSession(ctx context.Context, known caller, token string) (
 	return current, nil, true
 }
 
-// A schedule says when a timer has to do what. Zero is never.
+// A schedule holds the times of timers. Zero means never.
 type schedule struct{ init, ping, recheck, age time.Time }
 
-// startTimers runs tick when something is due.
+// startTimers calls tick when something is due.
 func (c *wsConn) startTimers() {
 	l, now := &c.server.cfg.Limits, time.Now()
 	c.mu.Lock()
@@ -132,7 +132,7 @@ func (c *wsConn) startTimers() {
 	c.timer = time.AfterFunc(c.untilTick(), c.tick)
 }
 
-// after is the time about d from now, or never if d is no time.
+// after returns now plus a jittered d, or the zero time unless d is positive.
 func after(now time.Time, d time.Duration) time.Time {
 	if d <= 0 {
 		return time.Time{}
@@ -147,7 +147,7 @@ func (c *wsConn) initTimeout() {
 	}
 }
 
-// tick does what is due, and waits for what is due next. There is one at a time.
+// tick handles one due timer and waits for the next. There is one tick at a time.
 func (c *wsConn) tick() {
 	if !c.addWork() {
 		return
@@ -159,7 +159,7 @@ func (c *wsConn) tick() {
 		c.initTimeout()
 		c.due.init = time.Time{}
 	case isDue(c.due.age, now):
-		c.end(websocket.StatusServiceRestart, "it is time for a new connection")
+		c.end(websocket.StatusServiceRestart, "the connection is too old")
 		return
 	case isDue(c.silenceDeadline(), now):
 		c.disconnect(statusAbnormal)
@@ -180,7 +180,7 @@ func (c *wsConn) tick() {
 
 func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
-// silenceDeadline is when a client that sends nothing any more is given up.
+// silenceDeadline returns the time at which a silent client is dropped.
 func (c *wsConn) silenceDeadline() time.Time {
 	ping := c.server.cfg.Limits.Ping
 	if ping <= 0 {
@@ -189,7 +189,7 @@ func (c *wsConn) silenceDeadline() time.Time {
 	return time.Unix(0, c.lastSeen.Load()).Add(2 * ping)
 }
 
-// untilTick is how long nothing is due.
+// untilTick returns the time until something is due.
 func (c *wsConn) untilTick() time.Duration {
 	wait := never
 	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silenceDeadline()} {
@@ -210,17 +210,15 @@ func (c *wsConn) recheckSession() {
 	}
 }
 
-// recheck looks whether the session still is, however often that is asked: it is the
-// server's own wish.
+// recheck verifies the session. The server initiates it, so lookup limits do not apply.
 func (c *wsConn) recheck() {
 	c.mu.Lock()
 	known, token, signedIn := c.caller, c.token, c.state == ready
 	c.mu.Unlock()
 	if signedIn && token != "" {
-		_, _, _ = c.checkSession(c.ctx, known, token) // it has closed the socket, if need be
+		_, _, _ = c.checkSession(c.ctx, known, token) // it closes the socket if needed
 	}
 }
 
-// ping sends a ping frame, which browsers answer by themselves. The pong, or anything
-// else, is noted where it is read.
+// ping sends a ping frame. Browsers respond by themselves, and the reader notes the pong.
 func (c *wsConn) ping() { c.out.control([]byte{pingFrame, 0}) }

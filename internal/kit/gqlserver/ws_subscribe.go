@@ -6,10 +6,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
-// followSource goes on with a task without a goroutine of its own, told by a source. It returns
-// false if the task is over.
+// followSource continues an operation without a goroutine, driven by a source. It returns false
+// if the operation is over.
 func (c *wsConn) followSource(ctx context.Context, t *wsOperation, op *operation, source broadcast.Source) bool {
-	m := c.server.broadcasts.subscribe(c.ctx, op, c) //nolint:contextcheck // the task's ends now
+	m := c.server.broadcasts.subscribe(c.ctx, op, c) //nolint:contextcheck // that of the operation ends now
 	prefix := encodeMessage(messageNext, t.id, []byte{})
 	m.prefix = prefix[:len(prefix)-1]
 	c.mu.Lock()
@@ -43,7 +43,7 @@ func (c *wsConn) offer(frames []byte) bool { return c.out.offer(frames) }
 // drains implements [sink].
 func (c *wsConn) drains() uint64 { return c.drainCount.Load() }
 
-// drained resumes the members of the socket that fell behind.
+// drained resumes the subscribers of the socket that fell behind.
 func (c *wsConn) drained() {
 	c.drainCount.Add(1)
 	for _, m := range c.subscribers(false) {
@@ -81,7 +81,7 @@ func (c *wsConn) operationOf(m *subscriber) *wsOperation {
 	return nil
 }
 
-// subscribers are those of the socket; if it is over they are its no more.
+// subscribers returns those of the socket. If over, it also removes them.
 func (c *wsConn) subscribers(over bool) (list []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,62 +16,62 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// Frames of a server are not masked (RFC 6455, 5.1). Ours are whole messages.
+// Frames of a server are not masked (RFC 6455, 5.1). Each frame is a whole message.
 const (
 	finalFrame  = 0x80
 	textFrame   = finalFrame | 0x1
 	closeFrame  = finalFrame | 0x8
 	pingFrame   = finalFrame | 0x9
-	frameHeader = 10  // bytes at most
+	frameHeader = 10  // maximum bytes
 	maxControl  = 125 // bytes of a control frame after its header
 )
 
-// chunkSize is how many bytes are written at once where the kernel has to be waited for.
+// chunkSize is the maximum number of bytes per write that may block.
 const chunkSize = 32 * kb
 
-// A wsWriter writes to a socket's connection, whole frames in the order in which it gets
-// them. What the kernel takes at once costs one system call; the rest waits, and one
-// goroutine writes it. It is safe for concurrent use.
+// A wsWriter writes whole frames to the connection of a socket, in order. Data that the kernel
+// accepts at once costs one system call. One goroutine writes the rest. It is safe for
+// concurrent use.
 //
-// As long as something waits, the client must take it: it has Limits.WriteTime, and a
-// second more for each 64 KB that it took. Else its socket ends with 4512.
+// The client must take queued data within Limits.WriteTime, and a second more for each 64 KB
+// that it took. Otherwise, the socket ends with 4512.
 type wsWriter struct {
 	socket *wsConn
 	conn   net.Conn
-	raw    syscall.RawConn // nil where everything has to wait
+	raw    syscall.RawConn // nil if all data must be queued
 
-	// onDrained is called when all that waited is written, if offer refused something
-	// before that: once, and without a lock. Nil is not called.
+	// onDrained is called without a lock, once, when the queue is written after offer refused
+	// something. It may be nil.
 	onDrained func()
 
 	mu      sync.Mutex
 	queue   []wsChunk
-	offered int       // bytes of the queue that offer took
-	writing bool      // the goroutine is there; nothing waits without it
-	refused bool      // offer refused something since all was written
+	offered int       // bytes of the queue that offer added
+	writing bool      // the goroutine runs; the queue is empty without it
+	refused bool      // offer refused something since the queue was written
 	sealed  bool      // no more messages
-	closed  bool      // the last frame has come
+	closed  bool      // the last frame was queued
 	dropped bool      // the connection is closed
-	closeBy time.Time // when the connection will be closed, once the socket ends
+	closeBy time.Time // deadline of the connection after the end
 
-	attempt    func(fd uintptr) bool // writes what is tried
+	attempt    func(fd uintptr) bool // writes tryBytes
 	tryBytes   []byte
-	tryWritten int // bytes of it
+	tryWritten int // number of bytes written
 }
 
-// A wsChunk of what waits. It ends where a frame ends, or in the middle of a message that
-// the next piece goes on with.
+// A wsChunk is queued data. It ends with a frame, or within a message that the next chunk
+// continues.
 type wsChunk struct {
 	bytes   []byte
 	offered bool
-	written chan<- struct{} // closed when it is written or never will be; may be nil
+	written chan<- struct{} // closed when the chunk is written or dropped; may be nil
 }
 
-// open gives the sender its connection. It must be called first.
+// open sets the connection. Call it first.
 func (s *wsWriter) open(c *wsConn, conn net.Conn) {
 	s.socket, s.conn = c, conn
 	if system, ok := conn.(syscall.Conn); ok {
-		s.raw, _ = system.SyscallConn() // else everything waits, and finds the error
+		s.raw, _ = system.SyscallConn() // else all data is queued, and the goroutine gets the error
 	}
 	s.attempt = func(fd uintptr) bool {
 		s.tryWritten = writeNow(fd, s.tryBytes)
@@ -79,9 +79,9 @@ func (s *wsWriter) open(c *wsConn, conn net.Conn) {
 	}
 }
 
-// offer takes whole frames, which the caller may change afterwards. It never waits. It
-// returns false, and takes nothing, if more than Limits.Queue bytes that were offered
-// wait already, or if the socket has ended.
+// offer queues whole frames and never waits. The caller may reuse the slice. If more than
+// Limits.Queue offered bytes are queued or the socket has ended, it queues nothing and returns
+// false.
 func (s *wsWriter) offer(frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,11 +97,11 @@ func (s *wsWriter) offer(frames []byte) bool {
 	return true
 }
 
-// send sends a text message of any length, which must not change meanwhile. It returns
-// when that is written, and reports whether it is. The end of ctx does not matter: of
-// half a message the other half has to follow.
+// send writes a text message of any length and reports whether it was written. The message must
+// not change meanwhile. The end of ctx does not interrupt it, as a partial message would break
+// the stream.
 func (s *wsWriter) send(_ context.Context, message []byte) bool {
-	head := min(len(message), chunkSize) // what is beyond is not copied
+	head := min(len(message), chunkSize) // the rest is not copied
 	frame := appendHeader(make([]byte, 0, frameHeader+head), textFrame, len(message))
 	written, ok := s.begin(append(frame, message[:head]...), message[head:])
 	if written == nil {
@@ -113,8 +113,8 @@ func (s *wsWriter) send(_ context.Context, message []byte) bool {
 	return !s.dropped
 }
 
-// begin writes as much of a frame as the kernel takes. What it returns is closed when
-// the rest is written, or never will be; nil if there is no rest.
+// begin writes the part of a frame that the kernel accepts. It returns a channel that is closed
+// when the rest is written or dropped, or nil if there is no rest.
 func (s *wsWriter) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,15 +137,15 @@ func (s *wsWriter) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	return done, true
 }
 
-// seal has it take no message any more.
+// seal rejects further messages.
 func (s *wsWriter) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
 }
 
-// control takes a control frame, however much waits. After a close frame it takes
-// nothing.
+// control writes or queues a control frame, whatever the length of the queue. It ignores frames
+// after a close frame.
 func (s *wsWriter) control(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,19 +157,18 @@ func (s *wsWriter) control(frame []byte) {
 	s.writeOrQueue(frame)
 }
 
-// end takes a close frame, behind everything that waits. What is not written by then
-// never is.
+// end queues a close frame after everything else. Data that is not written by then is dropped.
 func (s *wsWriter) end(frame []byte, by time.Time) {
 	s.control(frame)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeBy = by
 	if s.writing {
-		_ = s.conn.SetWriteDeadline(by) // of a connection that is closed already, or it is a write's error
+		_ = s.conn.SetWriteDeadline(by) // if the connection is closed, the write fails
 	}
 }
 
-// drop closes the connection and forgets what waits.
+// drop closes the connection and discards the queue.
 func (s *wsWriter) drop() {
 	s.mu.Lock()
 	s.sealed, s.closed, s.dropped = true, true, true
@@ -179,11 +178,11 @@ func (s *wsWriter) drop() {
 	}
 	s.queue = nil
 	s.mu.Unlock()
-	_ = s.conn.Close() // or it was closed before
+	_ = s.conn.Close() // it may be closed
 }
 
-// writeOrQueue writes frames or lets a copy wait. It is for those who hold the mutex, as are
-// try, wait and leave.
+// writeOrQueue writes frames and queues a copy of the rest. The caller holds mu, as for
+// tryWrite, enqueue and dequeue.
 func (s *wsWriter) writeOrQueue(frames []byte) {
 	rest := s.tryWrite(frames)
 	if len(rest) == 0 {
@@ -198,8 +197,8 @@ func (s *wsWriter) writeOrQueue(frames []byte) {
 	s.enqueue(wsChunk{bytes: append([]byte(nil), rest...), offered: true})
 }
 
-// tryWrite writes what the kernel takes now, unless something else waits, and returns the
-// rest. An error is found by who writes that.
+// tryWrite writes what the kernel accepts now, unless data is queued, and returns the rest. The
+// write of the rest returns the error, if any.
 func (s *wsWriter) tryWrite(frames []byte) (rest []byte) {
 	if s.writing || s.raw == nil {
 		return frames
@@ -210,7 +209,7 @@ func (s *wsWriter) tryWrite(frames []byte) (rest []byte) {
 	return frames[s.tryWritten:]
 }
 
-// enqueue puts a piece behind the others.
+// enqueue appends a chunk to the queue.
 func (s *wsWriter) enqueue(p wsChunk) {
 	s.queue = append(s.queue, p)
 	s.count(len(p.bytes))
@@ -222,11 +221,11 @@ func (s *wsWriter) enqueue(p wsChunk) {
 	}
 	s.writing = true
 	s.socket.sockets.metrics.slow[slowQueued].Inc()
-	s.socket.work.Add(1) // before dropped is set, and so before somebody waits
+	s.socket.work.Add(1) // before dropped is set, and so before a Wait
 	go s.run()
 }
 
-// dequeue notes that n bytes of a piece do not wait any more.
+// dequeue removes n bytes of a chunk from the counts.
 func (s *wsWriter) dequeue(p wsChunk, n int) {
 	s.count(-n)
 	if p.offered {
@@ -242,7 +241,7 @@ func (p wsChunk) finish() {
 	}
 }
 
-// run writes what waits.
+// run writes the queue.
 func (s *wsWriter) run() {
 	defer s.socket.work.Done()
 	by := time.Now().Add(s.socket.server.cfg.Limits.WriteTime)
@@ -252,8 +251,8 @@ func (s *wsWriter) run() {
 	}
 }
 
-// write writes a piece, unless the connection is dropped. It is given, and returns, when
-// the client is too slow.
+// write writes a chunk unless the connection is dropped. It takes and returns the time from
+// which the client is too slow.
 func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 	rest := p.bytes
 	for len(rest) > 0 {
@@ -270,7 +269,7 @@ func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 		case err == nil:
 			by = earlier(by.Add(writeTime(n)), time.Now().Add(s.socket.server.cfg.Limits.WriteTime))
 		case errors.Is(err, os.ErrDeadlineExceeded) && !last:
-			s.socket.end(statusSlowConsumer, "too slow to read") // which gives it a little time to hear that
+			s.socket.end(statusSlowConsumer, "too slow to read") // grants a little time to receive that
 		default:
 			s.socket.disconnect(statusAbnormal) // unless it has ended
 			s.drop()
@@ -282,8 +281,8 @@ func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 	return by
 }
 
-// setDeadline lets the next write fail in time, after which there may be another, but
-// not if it was the last one. It returns false if the connection is dropped.
+// setDeadline sets the deadline of the next write. last reports whether no write may follow a
+// missed deadline. ok is false if the connection is dropped.
 func (s *wsWriter) setDeadline(by time.Time) (last, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +306,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// next returns what is to be written next. If there is nothing, the goroutine is over.
+// next returns the next chunk. If there is none, the goroutine must stop.
 func (s *wsWriter) next() (p wsChunk, ok bool) {
 	s.mu.Lock()
 	if len(s.queue) > 0 {
@@ -317,7 +316,7 @@ func (s *wsWriter) next() (p wsChunk, ok bool) {
 		return p, true
 	}
 	s.queue, s.writing = nil, false
-	_ = s.conn.SetWriteDeadline(time.Time{}) // try would fail; or the connection is closed
+	_ = s.conn.SetWriteDeadline(time.Time{}) // tryWrite would fail otherwise; the connection may be closed
 	drained := s.refused && !s.closed
 	s.refused = false
 	s.mu.Unlock()
@@ -327,7 +326,7 @@ func (s *wsWriter) next() (p wsChunk, ok bool) {
 	return wsChunk{}, false
 }
 
-// appendFrame appends one text frame whose message is all parts together.
+// appendFrame appends one text frame with the concatenated parts as its message.
 func appendFrame(out []byte, parts ...[]byte) []byte {
 	n := 0
 	for _, part := range parts {
@@ -340,7 +339,7 @@ func appendFrame(out []byte, parts ...[]byte) []byte {
 	return out
 }
 
-// appendHeader appends what stands before a frame's n bytes (RFC 6455, 5.2).
+// appendHeader appends the header of a frame of n bytes (RFC 6455, 5.2).
 func appendHeader(out []byte, first byte, n int) []byte {
 	switch {
 	case n < 126:
@@ -352,23 +351,23 @@ func appendHeader(out []byte, first byte, n int) []byte {
 	}
 }
 
-// encodeCloseFrame is a close frame. The reason has at most 123 bytes.
+// encodeCloseFrame returns a close frame. The reason has at most 123 bytes.
 func encodeCloseFrame(code websocket.StatusCode, reason string) []byte {
 	frame := appendHeader(nil, closeFrame, 2+len(reason))
 	return append(binary.BigEndian.AppendUint16(frame, uint16(code)), reason...) //nolint:gosec // a code has 16 bits
 }
 
-// A controlConn is the connection below [websocket.Conn], which reads from it, and writes
-// nothing but control frames: each with one call.
+// A controlConn is the connection below [websocket.Conn], which writes only control frames, each
+// with one call.
 type controlConn struct {
 	net.Conn
 	out   *wsWriter
-	early []byte // what came with the request and is to be read first
+	early []byte // data received with the request, to read first
 }
 
 func (c *controlConn) Read(p []byte) (int, error) {
 	if len(c.early) == 0 {
-		return c.Conn.Read(p) //nolint:wrapcheck // the reader looks for io.EOF
+		return c.Conn.Read(p) //nolint:wrapcheck // the reader expects io.EOF
 	}
 	n := copy(p, c.early)
 	if c.early = c.early[n:]; len(c.early) == 0 {
@@ -379,5 +378,5 @@ func (c *controlConn) Read(p []byte) (int, error) {
 
 func (c *controlConn) Write(frame []byte) (int, error) {
 	c.out.control(frame)
-	return len(frame), nil // or the connection is lost, as the reader will see
+	return len(frame), nil // if the connection is lost, the reader gets the error
 }

@@ -2,5 +2,5 @@
 
 package gqlserver
 
-// writeNow leaves everything to who waits for it.
+// writeNow writes nothing, so all data is queued.
 func writeNow(uintptr, []byte) int { return 0 }

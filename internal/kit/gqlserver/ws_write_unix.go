@@ -4,8 +4,8 @@ package gqlserver
 
 import "syscall"
 
-// writeNow writes what the kernel takes of it without waiting, and returns how much
-// that is. What an error means is found by who writes the rest.
+// writeNow writes what the kernel accepts without waiting and returns the number of bytes. The
+// next write returns the error, if any.
 func writeNow(fd uintptr, p []byte) int {
 	for {
 		n, err := syscall.Write(int(fd), p) //nolint:gosec // a file descriptor

@@ -256,7 +256,7 @@ test('the order list survives breaks of its updates', async ({ person, server })
   // The server closes old sockets but still answers requests.
   let release!: () => void
   hold = new Promise((resolve) => (release = resolve))
-  await sockets[0]!.close({ code: 1012, reason: 'it is time for a new connection' })
+  await sockets[0]!.close({ code: 1012, reason: 'the connection is too old' })
   await expect.poll(() => sockets.length).toBe(2)
   await cancelOrder(api, one)
   release()
