@@ -458,7 +458,7 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	eventually(t, "the member has its subscription", func() bool {
 		p := m.lock()
 		defer p.mu.Unlock()
-		return m.following != nil
+		return m.subscription != nil
 	})
 	const updates = loadAhead
 	var loads [updates]atomic.Int64
