@@ -387,7 +387,7 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		{"too many vouchers", func(c *config.Config) { c.VouchersPerUser = 1_000_001 }, "--vouchers-per-user: must be 0 to 1000000, not 1000001"},
 		{"no retention of texts", func(c *config.Config) { c.DeletedTextRetention = 0 }, "--deleted-text-retention: must be 1 to 87600 hours, not 0s"},
 		{"a proxy by name", func(c *config.Config) { c.TrustedProxies = []string{"10.0.0.0/8", "proxy\n"} }, `--trusted-proxies: "proxy\n": neither a network`},
-		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
+		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": network must not contain all addresses`},
 		{"every origin", func(c *config.Config) { c.CORSOrigins = []string{"*"} }, `--cors-origins: invalid origin "*": must be like`},
 		{"an origin with a path", func(c *config.Config) { c.CORSOrigins = []string{"https://a.example/"} }, `--cors-origins: invalid origin "https://a.example/": must be like`},
 		{"negative rate", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: must be 0 to 1000000, not -1"},
