@@ -24,7 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/document"
 )
 
-// page is a document like those of an app: 20 fields, a fragment, a variable.
+// page is a document of typical size: 20 fields, a fragment and a variable.
 const page = `query Page($first: Int! = 20) {
   items(first: $first) { ...Card parent { ...Card } related { id name } }
   hello(name: "you")
@@ -33,9 +33,8 @@ const page = `query Page($first: Int! = 20) {
 }
 fragment Card on Item { __typename id name parent { id name } }`
 
-// BenchmarkCheck is what a request costs before it runs: parsing, limits and
-// validation, here and in gqlgen with its limits switched on. "seen" is a
-// document that came before, "new" one that did not.
+// BenchmarkCheck measures parsing, limits and validation of a request, in this package and
+// in gqlgen with its limits enabled. "seen" documents are cached, "new" ones are not.
 func BenchmarkCheck(b *testing.B) {
 	d, err := New(gqltest.New().Executable(), Config{Introspection: true})
 	if err != nil {
@@ -46,24 +45,24 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	own := document.NewExecutor(es, docs, d.present, d.recovered)
+	exec := document.NewExecutor(es, docs, d.present, d.recovered)
 	stock := gqlgen.New(gqltest.New().Executable())
 	stock.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	stock.SetParserTokenLimit(5000)
 	stock.Use(extension.FixedComplexityLimit(5000))
-	theirs := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
+	inGqlgen := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
 		_, errs := stock.CreateOperationContext(ctx, params)
 		return errs
 	}
-	ours := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
-		_, _, errs := own.Prepare(ctx, "", nil, params)
+	inServer := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
+		_, _, errs := exec.Prepare(ctx, "", nil, params)
 		return errs
 	}
 	for _, bench := range []struct {
 		name    string
 		prepare func(context.Context, *graphql.RawParams) gqlerror.List
 		seen    bool
-	}{{"seen/gqlgen", theirs, true}, {"seen/door", ours, true}, {"new/gqlgen", theirs, false}, {"new/door", ours, false}} {
+	}{{"seen/gqlgen", inGqlgen, true}, {"seen/server", inServer, true}, {"new/gqlgen", inGqlgen, false}, {"new/server", inServer, false}} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			ctx := graphql.StartOperationTrace(context.Background())
@@ -80,8 +79,8 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest is a whole small request and its answer, without a network:
-// the door with everything on, and gqlgen's own POST.
+// BenchmarkRequest serves a small request without a network, with every feature of the server
+// and with gqlgen's POST transport.
 func BenchmarkRequest(b *testing.B) {
 	d, err := New(gqltest.New().Executable(), Config{Limits: Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -93,7 +92,7 @@ func BenchmarkRequest(b *testing.B) {
 	for _, bench := range []struct {
 		name    string
 		handler http.Handler
-	}{{"gqlgen", stock}, {"door", d}} {
+	}{{"gqlgen", stock}, {"server", d}} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			body := query("query Hello($n: String) { hello(name: $n) viewer }")
@@ -110,18 +109,17 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkWarm is a request of somebody who is known, with a document that is known:
-// what the door itself costs beside the fields, for nearly every request. Of the server
-// it has nothing but deadlines that can be set.
+// BenchmarkWarm serves a signed-in request with a cached document: the usual cost of the
+// package without the fields. Its response writer only supports deadlines.
 func BenchmarkWarm(b *testing.B) {
-	current := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, "1") }}
+	admitted := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return gqltest.WithViewer(ctx, "1") }}
 	d, err := New(gqltest.New().Executable(), Config{
 		Limits: Limits{UserRate: -1, AnonymousRate: -1, AuthLookups: -1}, Log: slog.New(slog.DiscardHandler),
 		Authenticate: func(_ context.Context, c Credentials) AuthResult {
 			if c.Token == "" {
 				return AuthResult{}
 			}
-			return current
+			return admitted
 		},
 	})
 	if err != nil {
@@ -129,14 +127,14 @@ func BenchmarkWarm(b *testing.B) {
 	}
 	text := query("query Hello($name: String, $first: Int!) {\n  hello(name: $name)\n  items(first: $first) {\n    id\n    name\n  }\n}")
 	text = strings.TrimSuffix(text, "}") + `,"operationName":"Hello","variables":{"name":"Li","first":0}}`
-	sent := httptest.NewRequest(http.MethodPost, "/graphql", nil)
-	sent.ContentLength = int64(len(text))
-	sent.Header.Set("Content-Type", "application/json")
-	sent.Header.Set("Authorization", "Bearer token")
-	body, w := strings.NewReader(text), &warmWriter{header: http.Header{}}
+	template := httptest.NewRequest(http.MethodPost, "/graphql", nil)
+	template.ContentLength = int64(len(text))
+	template.Header.Set("Content-Type", "application/json")
+	template.Header.Set("Authorization", "Bearer token")
+	body, w := strings.NewReader(text), &discardWriter{header: http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
-		r := *sent
+		r := *template
 		body.Reset(text)
 		r.Body = io.NopCloser(body)
 		clear(w.header)
@@ -147,14 +145,14 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// warmWriter forgets what it is told to write.
-type warmWriter struct {
+// discardWriter discards the body.
+type discardWriter struct {
 	header          http.Header
 	status, written int
 }
 
-func (w *warmWriter) Header() http.Header            { return w.header }
-func (w *warmWriter) WriteHeader(status int)         { w.status = status }
-func (w *warmWriter) Write(p []byte) (int, error)    { w.written = len(p); return len(p), nil }
-func (*warmWriter) SetReadDeadline(time.Time) error  { return nil }
-func (*warmWriter) SetWriteDeadline(time.Time) error { return nil }
+func (w *discardWriter) Header() http.Header            { return w.header }
+func (w *discardWriter) WriteHeader(status int)         { w.status = status }
+func (w *discardWriter) Write(p []byte) (int, error)    { w.written = len(p); return len(p), nil }
+func (*discardWriter) SetReadDeadline(time.Time) error  { return nil }
+func (*discardWriter) SetWriteDeadline(time.Time) error { return nil }

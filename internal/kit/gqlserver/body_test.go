@@ -24,60 +24,60 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A wire is a connection to a door on which a test writes by hand.
-type wire struct {
+// A rawConn is a client connection that sends raw bytes.
+type rawConn struct {
 	*testing.T
 	net.Conn
 	reader *bufio.Reader
 }
 
-func (s *house) wire(t *testing.T) *wire {
+func (s *testServer) dial(t *testing.T) *rawConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
-	return &wire{t, conn, bufio.NewReader(conn)}
+	return &rawConn{t, conn, bufio.NewReader(conn)}
 }
 
-// send writes a text, with CRLF for the line breaks of a header.
-func (w *wire) send(text string) {
+// send writes text unchanged.
+func (w *rawConn) send(text string) {
 	w.Helper()
 	if _, err := io.WriteString(w.Conn, text); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// posts writes the headers of a POST.
-func (w *wire) posts(headers ...string) {
+// writePOST writes the head of a POST.
+func (w *rawConn) writePOST(headers ...string) {
 	w.Helper()
-	w.send("POST / HTTP/1.1\r\nHost: door\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n")
+	w.send("POST / HTTP/1.1\r\nHost: server\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n")
 }
 
-func (w *wire) answer() (*reply, []byte) {
+func (w *rawConn) readResponse() (*responseHead, []byte) {
 	w.Helper()
 	res, err := http.ReadResponse(w.reader, nil)
 	if err != nil {
-		w.Fatalf("no answer: %v", err)
+		w.Fatalf("read response: %v", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &reply{res.StatusCode, res.Header, res.Close}, text
+	return &responseHead{res.StatusCode, res.Header, res.Close}, text
 }
 
-// wantsEnd waits until the server closes the connection.
-func (w *wire) wantsEnd() {
+// wantEOF waits until the server closes the connection.
+func (w *rawConn) wantEOF() {
 	w.Helper()
 	_, err := w.reader.ReadByte()
-	if late, ok := err.(net.Error); err == nil || ok && late.Timeout() { //nolint:errorlint // what a connection returns
-		w.Errorf("the connection is open: %v", err)
+	if late, ok := err.(net.Error); err == nil || ok && late.Timeout() { //nolint:errorlint // connections return it unwrapped
+		w.Errorf("got %v, want a closed connection", err)
 	}
 }
 
@@ -86,48 +86,48 @@ const (
 	chunkedHeader = "Transfer-Encoding: chunked"
 )
 
-func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
+func TestLateBodyTimesOut(t *testing.T) {
 	late := want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}
 	tests := []struct {
 		name    string
 		headers []string
-		begun   string
+		prefix  string
 		want    want
 	}{
-		{"nothing of it", []string{jsonHeader, "Content-Length: 100"}, "", late},
-		{"half of it", []string{jsonHeader, "Content-Length: 100"}, `{"query":`, late},
-		{"half of a large one", []string{jsonHeader, "Content-Length: 300000"}, `{"query":"` + strings.Repeat("a", 100_000), late},
+		{"no byte", []string{jsonHeader, "Content-Length: 100"}, "", late},
+		{"half the body", []string{jsonHeader, "Content-Length: 100"}, `{"query":`, late},
+		{"half of a large body", []string{jsonHeader, "Content-Length: 300000"}, `{"query":"` + strings.Repeat("a", 100_000), late},
 		{"no first chunk", []string{jsonHeader, chunkedHeader}, "", late},
 		{"half a chunk", []string{jsonHeader, chunkedHeader}, "100\r\n{", late},
 		{"no last chunk", []string{jsonHeader, chunkedHeader}, "11\r\n{\"query\":\"{sum}\"}\r\n", late},
-		{"what nobody reads", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
-		{"what nobody reads, from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, request.MediaJSON, "-", []string{errcode.CSRF}, nil}},
+		{"unread body", []string{"Content-Type: text/plain", "Content-Length: 100"}, "", want{415, request.MediaJSON, "-", []string{errcode.UnsupportedMediaType}, nil}},
+		{"unread body from another site", []string{jsonHeader, "Origin: https://evil.example", "Content-Length: 100"}, "", want{403, request.MediaJSON, "-", []string{errcode.CSRF}, nil}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
-			w := s.wire(t)
-			w.posts(tt.headers...)
-			w.send(tt.begun)
-			res, text := w.answer()
+			s := newTestServer(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
+			w := s.dial(t)
+			w.writePOST(tt.headers...)
+			w.send(tt.prefix)
+			res, text := w.readResponse()
 			tt.want.check(t, res, text)
-			w.wantsEnd()
+			w.wantEOF()
 			wantUnused(t, s.server.memory)
 		})
 	}
 }
 
-func TestABodyOfAGETIsNotWaitedForEither(t *testing.T) {
-	w := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).wire(t)
-	w.send("GET /?query={sum} HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n{")
-	res, text := w.answer()
+func TestBodyOfGETIsNotAwaited(t *testing.T) {
+	w := newTestServer(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).dial(t)
+	w.send("GET /?query={sum} HTTP/1.1\r\nHost: server\r\nContent-Length: 100\r\n\r\n{")
+	res, text := w.readResponse()
 	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
-	w.wantsEnd()
+	w.wantEOF()
 }
 
-func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
-	w := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).wire(t)
-	w.posts(jsonHeader, "Content-Length: 100000")
+func TestDrippingBodyTimesOut(t *testing.T) {
+	w := newTestServer(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).dial(t)
+	w.writePOST(jsonHeader, "Content-Length: 100000")
 	var dripping sync.WaitGroup
 	dripping.Go(func() {
 		drip := time.NewTicker(time.Millisecond)
@@ -138,165 +138,165 @@ func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
 			}
 		}
 	})
-	res, text := w.answer()
+	res, text := w.readResponse()
 	want{408, request.MediaJSON, "-", []string{errcode.Timeout}, nil}.check(t, res, text)
 	dripping.Wait()
 }
 
-func TestAConnectionIsGoodForTheNextRequest(t *testing.T) {
-	s := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
-	w := s.wire(t)
+func TestConnectionIsReusedForNextRequest(t *testing.T) {
+	s := newTestServer(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
+	w := s.dial(t)
 	const body = `{"query":"{sum}"}`
 	for range 3 {
-		w.posts(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
+		w.writePOST(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
 		w.send(body)
-		res, text := w.answer()
+		res, text := w.readResponse()
 		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
-	w.posts(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
+	w.writePOST(jsonHeader, fmt.Sprintf("Content-Length: %d", len(body)))
 	w.send(body[:5])
 	w.send(body[5:])
-	res, text := w.answer()
+	res, text := w.readResponse()
 	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 
-	w.posts(jsonHeader, "Content-Length: 20")
-	w.send(`{"query":"{ wait }"}`) // longer than BodyTime: that one is over
+	w.writePOST(jsonHeader, "Content-Length: 20")
+	w.send(`{"query":"{ wait }"}`) // runs longer than BodyTime, which has ended
 	eventually(t, "it runs", func() bool { return s.schema.Running("wait") == 1 })
 	past := time.NewTimer(600 * time.Millisecond)
 	<-past.C
 	s.schema.Release()
-	res, text = w.answer()
+	res, text = w.readResponse()
 	want{200, request.MediaJSON, `{"wait":"released"}`, nil, nil}.check(t, res, text)
 }
 
-func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
+func TestTruncatedBodyIsBadRequest(t *testing.T) {
 	tests := []struct {
 		name    string
 		headers []string
-		begun   string
+		prefix  string
 	}{
-		{"half of it", []string{jsonHeader, "Content-Length: 100"}, `{"query":"{ sum }"}`},
-		{"nothing of it", []string{jsonHeader, "Content-Length: 100"}, ``},
+		{"half the body", []string{jsonHeader, "Content-Length: 100"}, `{"query":"{ sum }"}`},
+		{"no byte", []string{jsonHeader, "Content-Length: 100"}, ``},
 		{"half a chunk", []string{jsonHeader, chunkedHeader}, "100\r\n{"},
 		{"no last chunk", []string{jsonHeader, chunkedHeader}, "11\r\n{\"query\":\"{sum}\"}\r\n"},
 		{"no chunk at all", []string{jsonHeader, chunkedHeader}, "{\"query\":\"{sum}\"}\r\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := openHouse(t, Config{}).wire(t)
-			w.posts(tt.headers...)
-			w.send(tt.begun)
+			w := newTestServer(t, Config{}).dial(t)
+			w.writePOST(tt.headers...)
+			w.send(tt.prefix)
 			if err := w.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			res, text := w.answer()
+			res, text := w.readResponse()
 			want{400, request.MediaJSON, "-", []string{errcode.BadRequest}, nil}.check(t, res, text)
-			w.wantsEnd()
+			w.wantEOF()
 		})
 	}
 }
 
-func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
+func TestChunkedBodyIsReadUpToLimit(t *testing.T) {
 	const limit = 100_000
-	s := openHouse(t, Config{Limits: Limits{Body: limit, BodyTime: 3 * time.Second}})
+	s := newTestServer(t, Config{Limits: Limits{Body: limit, BodyTime: 3 * time.Second}})
 	for _, n := range []int{limit, limit + 1, 50 * limit} {
-		w := s.wire(t)
-		w.posts(jsonHeader, chunkedHeader)
+		w := s.dial(t)
+		w.writePOST(jsonHeader, chunkedHeader)
 		body := `{"query":"{ sum }"` + strings.Repeat(" ", n-19) + "}"
 		status := 200
 		if n > limit {
-			status, body = 413, body[:limit+1] // no more is needed to know
+			status, body = 413, body[:limit+1] // enough to exceed the limit
 		}
 		w.send(fmt.Sprintf("%x\r\n%s\r\n", n, body))
 		if n <= limit {
 			w.send("0\r\n\r\n")
 		}
-		res, text := w.answer()
+		res, text := w.readResponse()
 		if res.StatusCode != status {
-			t.Errorf("%d bytes: %d %s", n, res.StatusCode, text)
+			t.Errorf("%d bytes: got %d %s, want %d", n, res.StatusCode, text, status)
 		}
 		if status == 413 {
-			w.wantsEnd()
+			w.wantEOF()
 		}
 	}
 	wantUnused(t, s.server.memory)
 }
 
-// wantUnused checks that all was given back.
+// wantUnused waits until the budget is fully released.
 func wantUnused(t *testing.T, b *quota.ByteBudget) {
 	t.Helper()
-	testkit.Eventually(t, patience, func() bool {
+	testkit.Eventually(t, testTimeout, func() bool {
 		n, keys := b.Used()
 		return n == 0 && keys == 0
 	})
 }
 
-func taken(b *quota.ByteBudget) int {
+func bytesUsed(b *quota.ByteBudget) int {
 	n, _ := b.Used()
 	return n
 }
 
-// named is an Admit for which a token is the name of its user.
-func named(_ context.Context, c Credentials) AuthResult { return AuthResult{User: c.Token} }
+// tokenAsUser authenticates a token as the user of the same name.
+func tokenAsUser(_ context.Context, c Credentials) AuthResult { return AuthResult{User: c.Token} }
 
-func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
+func TestLargeBodiesAreLimitedSmallOnesPass(t *testing.T) {
 	const total, length = 2 << 20, 60_000
-	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: total, BodyTime: -1}})
+	s := newTestServer(t, Config{Authenticate: tokenAsUser, Limits: Limits{Memory: total, BodyTime: -1}})
 	body := `{"query":"{ sum }"` + strings.Repeat(" ", length-19) + "}"
 	busy := want{503, request.MediaJSON, "-", []string{errcode.Unavailable}, map[string]string{"Retry-After": "1"}}
-	begin := func(user string) *wire {
-		w := s.wire(t)
-		w.posts(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
-		before := taken(s.server.memory)
+	begin := func(user string) *rawConn {
+		w := s.dial(t)
+		w.writePOST(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
+		before := bytesUsed(s.server.memory)
 		w.send(body[:length-1])
-		eventually(t, "it has its memory", func() bool { return taken(s.server.memory)-before >= length })
+		eventually(t, "the body has its memory", func() bool { return bytesUsed(s.server.memory)-before >= length })
 		return w
 	}
 	of := func(user string) map[string]string {
 		return map[string]string{"Content-Type": "application/json", "Authorization": "Bearer " + user}
 	}
 
-	held := []*wire{begin("ann"), begin("ann")}
-	res, text := s.ask(t, "POST", "/", body, of("ann"))
-	busy.check(t, res, text) // she has her quarter
+	held := []*rawConn{begin("ann"), begin("ann")}
+	res, text := s.do(t, "POST", "/", body, of("ann"))
+	busy.check(t, res, text) // ann uses the quarter of one caller
 	held = append(held, begin("bob"))
-	for i := 0; taken(s.server.memory) <= total-5*length; i++ {
+	for i := 0; bytesUsed(s.server.memory) <= total-5*length; i++ {
 		held = append(held, begin(fmt.Sprint("user", i)))
 	}
-	res, text = s.ask(t, "POST", "/", body, of("cid"))
-	busy.check(t, res, text) // nobody has any
+	res, text = s.do(t, "POST", "/", body, of("cid"))
+	busy.check(t, res, text) // all memory is in use
 	for _, user := range []string{"ann", "cid", ""} {
-		res, text = s.ask(t, "POST", "/", query("{ sum }"), of(user))
+		res, text = s.do(t, "POST", "/", query("{ sum }"), of(user))
 		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 
 	for _, w := range held {
 		w.send(body[length-1:])
-		res, text := w.answer()
+		res, text := w.readResponse()
 		want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
 	wantUnused(t, s.server.memory)
-	res, text = s.ask(t, "POST", "/", body, of("cid"))
+	res, text = s.do(t, "POST", "/", body, of("cid"))
 	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 }
 
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	const numbers = `[9007199254740993,0.1000000000000000055511151231257827,1e400,-0,123456789012345678901234567890]`
-	s := openHouse(t, Config{})
+	s := newTestServer(t, Config{})
 	const echo = "query($v: Any) { echo(value: $v) }"
-	for _, r := range []sent{
+	for _, r := range []testRequest{
 		{"POST", "/", `{"query":"` + echo + `","variables":{"v":` + numbers + `}}`},
 		{"GET", get("query", echo, "variables", `{"v":`+numbers+`}`), ""},
 	} {
-		res, text := r.ask(t, s)
+		res, text := r.do(t, s)
 		want{200, request.MediaGraphQL, "*", nil, nil}.check(t, res, text)
 		if !strings.Contains(string(text), numbers) {
-			t.Errorf("%s: %s", r.method, text)
+			t.Errorf("%s: got %s, want the numbers %s", r.method, text, numbers)
 		}
 	}
 }
 
-func TestDeepAndWideJSONIsRefusedBeforeItIsDecoded(t *testing.T) {
+func TestDeepAndWideJSONIsRejectedBeforeDecoding(t *testing.T) {
 	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}}
 	tests := []struct{ name, text string }{
 		{"brackets", strings.Repeat("[", 1<<20)},
@@ -304,25 +304,25 @@ func TestDeepAndWideJSONIsRefusedBeforeItIsDecoded(t *testing.T) {
 		{"many values", `{"variables":{"v":[` + strings.Repeat("0,", 500_000) + `0]}}`},
 		{"many empty lists", `{"variables":{"v":[` + strings.Repeat("[],", 300_000) + `[]]}}`},
 		{"many keys", `{"variables":{` + strings.Repeat(`"a":0,`, 100_000) + `"b":0}}`},
-		{"many keys of the request", `{` + strings.Repeat(`"a":0,`, 100_000) + `"query":"{sum}"}`},
-		{"after a text that looks like an end", `{"query":"\\\"}","variables":` + strings.Repeat(`{"}":`, 1000)},
+		{"many keys in the request", `{` + strings.Repeat(`"a":0,`, 100_000) + `"query":"{sum}"}`},
+		{"after a string that looks like an end", `{"query":"\\\"}","variables":` + strings.Repeat(`{"}":`, 1000)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(tt.text)
 			allocated := testing.AllocsPerRun(3, func() {
 				if _, failed := d.decode(text); failed == nil || failed.status != 400 || errcode.Of(failed.Error) != errcode.BadRequest {
-					t.Fatalf("got %+v", failed)
+					t.Fatalf("got %+v, want status 400", failed)
 				}
 			})
 			if allocated > 20 {
-				t.Errorf("it took %v allocations", allocated)
+				t.Errorf("got %v allocations, want at most 20", allocated)
 			}
 		})
 	}
 }
 
-func TestABodyIsReadInWhateverPieces(t *testing.T) {
+func TestBodyIsReadInAnyChunks(t *testing.T) {
 	text := bytes.Repeat([]byte("0123456789"), 5000)
 	tests := []struct {
 		name   string
@@ -331,12 +331,12 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 		status int // 0 for success
 	}{
 		{"at once", bytes.NewReader(text), 1 << 20, 0},
-		{"one by one", iotest.OneByteReader(bytes.NewReader(text)), 1 << 20, 0},
+		{"byte by byte", iotest.OneByteReader(bytes.NewReader(text)), 1 << 20, 0},
 		{"halves", iotest.HalfReader(bytes.NewReader(text)), 1 << 20, 0},
-		{"with the end", iotest.DataErrReader(bytes.NewReader(text)), 1 << 20, 0},
+		{"data with EOF", iotest.DataErrReader(bytes.NewReader(text)), 1 << 20, 0},
 		{"exactly the limit", iotest.OneByteReader(bytes.NewReader(text)), len(text), 0},
-		{"exactly the limit, with the end", iotest.DataErrReader(bytes.NewReader(text)), len(text), 0},
-		{"a byte above", iotest.OneByteReader(bytes.NewReader(text)), len(text) - 1, 413},
+		{"exactly the limit, data with EOF", iotest.DataErrReader(bytes.NewReader(text)), len(text), 0},
+		{"one byte above", iotest.OneByteReader(bytes.NewReader(text)), len(text) - 1, 413},
 		{"without a limit", bytes.NewReader(text), -1, 0},
 		{"broken", io.MultiReader(bytes.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)), 1 << 20, 400},
 		{"late", io.MultiReader(bytes.NewReader(text), iotest.ErrReader(fmt.Errorf("read: %w", os.ErrDeadlineExceeded))), 1 << 20, 408},
@@ -348,12 +348,12 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 			got, failed := readAll(limitBody(tt.reader, -1, tt.limit), tt.limit, held, nil)
 			switch {
 			case tt.status == 0 && failed != nil, tt.status != 0 && (failed == nil || failed.status != tt.status):
-				t.Fatalf("got %+v, want %d", failed, tt.status)
+				t.Fatalf("got %+v, want status %d", failed, tt.status)
 			case tt.status == 0 && !bytes.Equal(text, got):
-				t.Errorf("%d bytes became %d", len(text), len(got))
+				t.Errorf("got %d bytes, want %d unchanged", len(got), len(text))
 			}
-			if taken := taken(b); tt.status == 0 && (taken < len(text) || taken > 8*len(text)) {
-				t.Errorf("it took %d bytes for %d", taken, len(text))
+			if n := bytesUsed(b); tt.status == 0 && (n < len(text) || n > 8*len(text)) {
+				t.Errorf("a body of %d bytes uses %d of the budget", len(text), n)
 			}
 			held.Release()
 			wantUnused(t, b)
@@ -361,14 +361,14 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 	}
 }
 
-func TestASmallBodyTakesNoMemoryOfAll(t *testing.T) {
+func TestSmallBodyUsesNoSharedMemory(t *testing.T) {
 	b := quota.NewByteBudget(1, 0)
 	held := quota.NewMemory(b, "a")
 	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes-1)), -1, held, nil); failed != nil {
-		t.Errorf("got %+v", failed)
+		t.Errorf("got %+v, want success", failed)
 	}
 	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes+1)), -1, held, nil); failed == nil || failed.status != 503 {
-		t.Errorf("a byte more: %+v", failed)
+		t.Errorf("one byte more: got %+v, want status 503", failed)
 	}
 }
 
@@ -384,17 +384,17 @@ func FuzzDecode(f *testing.F) {
 		params, failed := d.decode(text)
 		if failed != nil {
 			if failed.status != 400 || errcode.Of(failed.Error) == "" {
-				t.Errorf("got %+v", failed)
+				t.Errorf("got %+v, want status 400 and a code", failed)
 			}
 			return
 		}
 		again, err := json.Marshal(params)
 		if err != nil {
-			t.Fatalf("%q was accepted, but %v", text, err)
+			t.Fatalf("marshal params of %q: %v", text, err)
 		}
 		same, failed := d.decode(again)
 		if failed != nil {
-			t.Fatalf("%q was accepted, but not %q: %v", text, again, failed.Error)
+			t.Fatalf("%q is accepted, but its encoding %q is not: %v", text, again, failed.Error)
 		}
 		if d := cmp.Diff(params, same); d != "" {
 			t.Errorf("%q (-first +again)\n%s", text, d)

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest"
 )
 
-// The clients that people use, the official audits and misuse by hand, each
-// program against doors of its own.
+// TestClients runs popular client libraries, the official audits and hand-written misuse, each
+// program against its own servers.
 func TestClients(t *testing.T) {
 	node := clients.Node(t, "clients")
 	programs := []string{
@@ -26,100 +26,101 @@ func TestClients(t *testing.T) {
 	for _, program := range programs {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			node.Run(t, program, "TANDIAN_DOOR="+openDoors(t)+"/graphql")
+			node.Run(t, program, "TANDIAN_DOOR="+startServers(t)+"/graphql")
 		})
 	}
 }
 
-// An entrance is doors over one schema, for a program.
-type entrance struct {
+// A serverSet holds the servers of one program. They share a schema.
+type serverSet struct {
 	schema  *gqltest.Schema
-	open    atomic.Pointer[gqlserver.Server]
-	spare   chan *gqlserver.Server // that open is replaced with
-	closed  sync.Map               // doors that a restart closed
-	asked   sync.Map               // what cuts each request off
+	current atomic.Pointer[gqlserver.Server]
+	spare   chan *gqlserver.Server // replace current on restart
+	closed  sync.Map               // servers closed by a restart
+	cancels sync.Map               // context.CancelCauseFunc by request
 	revoked sync.Map               // tokens
 }
 
-// openDoors starts the doors and returns their URL, without a path.
-func openDoors(t *testing.T) string {
+// startServers starts the servers and returns their URL, without a path.
+func startServers(t *testing.T) string {
 	t.Helper()
-	e := &entrance{schema: gqltest.New(), spare: make(chan *gqlserver.Server, 2)}
-	for range cap(e.spare) {
-		e.spare <- e.door(t, gqlserver.Limits{})
+	s := &serverSet{schema: gqltest.New(), spare: make(chan *gqlserver.Server, 2)}
+	for range cap(s.spare) {
+		s.spare <- s.newServer(t, gqlserver.Limits{})
 	}
-	e.open.Store(e.door(t, gqlserver.Limits{}))
+	s.current.Store(s.newServer(t, gqlserver.Limits{}))
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("/graphql", e.serve)
-	mux.Handle("/tight", e.door(t, gqlserver.Limits{
+	mux.HandleFunc("/graphql", s.serve)
+	mux.Handle("/tight", s.newServer(t, gqlserver.Limits{
 		Message: 2048, MessageRate: 20, SocketOperations: 2, SocketsPerUser: 2, Recheck: 50 * time.Millisecond,
 	}))
-	mux.Handle("/hasty", e.door(t, gqlserver.Limits{InitTime: time.Second}))
-	mux.Handle("/few", e.door(t, gqlserver.Limits{SocketsPerAddress: 2}))
+	mux.Handle("/hasty", s.newServer(t, gqlserver.Limits{InitTime: time.Second}))
+	mux.Handle("/few", s.newServer(t, gqlserver.Limits{SocketsPerAddress: 2}))
 	mux.HandleFunc("POST /control/restart", func(w http.ResponseWriter, r *http.Request) {
-		over, err := time.ParseDuration(r.URL.Query().Get("over"))
+		within, err := time.ParseDuration(r.URL.Query().Get("over"))
 		if err != nil {
-			over = 50 * time.Millisecond
+			within = 50 * time.Millisecond
 		}
-		w.WriteHeader(e.restart(r.Context(), over))
+		w.WriteHeader(s.restart(r.Context(), within))
 	})
 	mux.HandleFunc("POST /control/tell/{topic}/{text}", func(w http.ResponseWriter, r *http.Request) {
-		e.schema.Tell(r.PathValue("topic"), r.PathValue("text"))
+		s.schema.Tell(r.PathValue("topic"), r.PathValue("text"))
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /control/revoke/{token}", func(w http.ResponseWriter, r *http.Request) {
-		e.revoked.Store(r.PathValue("token"), true)
+		s.revoked.Store(r.PathValue("token"), true)
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /control/cut", func(w http.ResponseWriter, _ *http.Request) {
-		e.asked.Range(func(_, cut any) bool { cut.(context.CancelCauseFunc)(errCut); return true })
+		s.cancels.Range(func(_, cut any) bool { cut.(context.CancelCauseFunc)(errCut); return true })
 		w.WriteHeader(http.StatusNoContent)
 	})
 	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close) // before the doors are closed, so that nobody comes back
+	t.Cleanup(server.Close) // before the servers close, so that no client reconnects
 	return server.URL
 }
 
-var errCut = errors.New("the line is cut")
+var errCut = errors.New("connection cut")
 
-// serve asks the door that is open. The connection breaks off if it is cut.
-func (e *entrance) serve(w http.ResponseWriter, r *http.Request) {
+// serve calls the current server. It aborts the connection if /control/cut cancels the request.
+func (s *serverSet) serve(w http.ResponseWriter, r *http.Request) {
 	ctx, cut := context.WithCancelCause(r.Context())
 	defer cut(nil)
-	e.asked.Store(r, cut)
-	defer e.asked.Delete(r)
-	e.open.Load().ServeHTTP(w, r.WithContext(ctx))
+	s.cancels.Store(r, cut)
+	defer s.cancels.Delete(r)
+	s.current.Load().ServeHTTP(w, r.WithContext(ctx))
 	if errors.Is(context.Cause(ctx), errCut) {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// door returns a door that closes with the test.
-func (e *entrance) door(t *testing.T, limits gqlserver.Limits) *gqlserver.Server {
+// newServer returns a server that closes at the end of the test.
+func (s *serverSet) newServer(t *testing.T, limits gqlserver.Limits) *gqlserver.Server {
 	t.Helper()
-	d, err := gqlserver.New(e.schema.Executable(), gqlserver.Config{
-		Limits: limits, Authenticate: e.admit, Introspection: true, AllowedOrigins: []string{"https://app.example"},
+	d, err := gqlserver.New(s.schema.Executable(), gqlserver.Config{
+		Limits: limits, Authenticate: s.authenticate, Introspection: true, AllowedOrigins: []string{"https://app.example"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, closed := e.closed.Load(d); closed {
+		if _, closed := s.closed.Load(d); closed {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
 		if err := d.Close(ctx, 0); err != nil {
-			t.Errorf("close the door: %v", err)
+			t.Errorf("close server: %v", err)
 		}
 	})
 	return d
 }
 
-// admit knows whoever comes with a token by its text, but for a few.
-func (e *entrance) admit(_ context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
-	_, revoked := e.revoked.Load(c.Token)
+// authenticate takes a token as the name of its user. "bad" and revoked tokens are bad, and
+// "unknown" cannot be looked up.
+func (s *serverSet) authenticate(_ context.Context, c gqlserver.Credentials) gqlserver.AuthResult {
+	_, revoked := s.revoked.Load(c.Token)
 	switch {
 	case c.Token == "":
 		return gqlserver.AuthResult{}
@@ -133,15 +134,15 @@ func (e *entrance) admit(_ context.Context, c gqlserver.Credentials) gqlserver.A
 	}}
 }
 
-// restart opens another door and closes the one before, over a time, as a deployment does.
-func (e *entrance) restart(ctx context.Context, over time.Duration) (status int) {
+// restart replaces the current server and closes it within a duration, like a deployment.
+func (s *serverSet) restart(ctx context.Context, within time.Duration) (status int) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	select {
-	case next := <-e.spare:
-		before := e.open.Swap(next)
-		e.closed.Store(before, true)
-		if err := before.Close(ctx, over); err != nil {
+	case next := <-s.spare:
+		previous := s.current.Swap(next)
+		s.closed.Store(previous, true)
+		if err := previous.Close(ctx, within); err != nil {
 			return http.StatusInternalServerError
 		}
 		return http.StatusNoContent

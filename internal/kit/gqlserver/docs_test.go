@@ -18,8 +18,8 @@ const (
 	securityPage = repository + "/docs/security.md"
 )
 
-// rowOf is a row of the tables of limits: a name and a default.
-var rowOf = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (\\S+) \\|")
+// limitRow matches a row of the limit tables: a name and a default.
+var limitRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (\\S+) \\|")
 
 func securityText(t *testing.T) string {
 	t.Helper()
@@ -30,7 +30,7 @@ func securityText(t *testing.T) string {
 	return string(text)
 }
 
-func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
+func TestSecurityPageListsEveryLimitAndDefault(t *testing.T) {
 	var defaults, written Limits
 	defaults = defaults.orDefaults()
 	flags := map[string]*int{
@@ -39,15 +39,15 @@ func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
 		"--absent-reads": &defaults.AbsentReads,
 	}
 	rows := map[string]string{}
-	for _, row := range rowOf.FindAllStringSubmatch(securityText(t), -1) {
+	for _, row := range limitRow.FindAllStringSubmatch(securityText(t), -1) {
 		name, value := row[1], row[2]
 		if rows[name] != "" {
-			t.Errorf("%s stands there twice", name)
+			t.Errorf("duplicate row of %s", name)
 		}
 		rows[name] = value
 		if flag, ok := flags[name]; ok {
 			if value != strconv.Itoa(*flag) {
-				t.Errorf("the default of %s is %d, not %s", name, *flag, value)
+				t.Errorf("default of %s: got %s, want %d", name, value, *flag)
 			}
 			delete(flags, name)
 			continue
@@ -57,23 +57,23 @@ func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
 		}
 	}
 	for flag := range flags {
-		t.Errorf("there is no row of %s", flag)
+		t.Errorf("missing row of %s", flag)
 	}
-	is := written.all()
+	got := written.all()
 	for i, want := range defaults.all() {
 		switch {
 		case want.name == "":
 		case rows[want.name] == "":
-			t.Errorf("there is no row of %s", want.name)
-		case want.number != nil && *is[i].number != *want.number:
-			t.Errorf("the default of %s is %d, not %s", want.name, *want.number, rows[want.name])
-		case want.span != nil && *is[i].span != *want.span:
-			t.Errorf("the default of %s is %v, not %s", want.name, time.Duration(want.fallback), rows[want.name])
+			t.Errorf("missing row of %s", want.name)
+		case want.number != nil && *got[i].number != *want.number:
+			t.Errorf("default of %s: got %s, want %d", want.name, rows[want.name], *want.number)
+		case want.span != nil && *got[i].span != *want.span:
+			t.Errorf("default of %s: got %s, want %v", want.name, rows[want.name], time.Duration(want.fallback))
 		}
 	}
 }
 
-func TestTheSecurityPageHasEveryCode(t *testing.T) {
+func TestSecurityPageListsEveryCode(t *testing.T) {
 	page := securityText(t)
 	source, err := os.ReadFile("internal/errcode/errcode.go")
 	if err != nil {
@@ -81,38 +81,38 @@ func TestTheSecurityPageHasEveryCode(t *testing.T) {
 	}
 	codes := regexp.MustCompile(`= "([A-Z_]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(codes) < 15 {
-		t.Fatalf("errcode.go has %d codes", len(codes))
+		t.Fatalf("got %d codes in errcode.go, want at least 15", len(codes))
 	}
 	for _, code := range codes {
 		if !strings.Contains(page, "\n| "+code[1]+" |") {
-			t.Errorf("the page has no row of %s", code[1])
+			t.Errorf("missing row of %s", code[1])
 		}
 	}
 	for _, code := range closeCodes() {
 		if sent := code >= websocket.StatusPolicyViolation; sent && !strings.Contains(page, "\n| "+strconv.Itoa(int(code))+" |") {
-			t.Errorf("the page has no row of the close code %d", code)
+			t.Errorf("missing row of close code %d", code)
 		}
 	}
 }
 
-func TestTheSecurityPageNamesTestsThatExist(t *testing.T) {
+func TestSecurityPageNamesExistingTests(t *testing.T) {
 	tests := testNames(t)
 	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`).FindAllString(securityText(t), -1)
 	if len(named) < 50 {
-		t.Errorf("the page names %d tests", len(named))
+		t.Errorf("got %d test names, want at least 50", len(named))
 	}
 	for _, name := range named {
 		if !tests[name] {
-			t.Errorf("there is no test %s", name)
+			t.Errorf("unknown test %s", name)
 		}
 	}
 }
 
-// testNames is the names of all tests of the repository.
+// testNames returns the names of all tests in the repository.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	of := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	for _, dir := range []string{"internal", "graph", "ent", "lab"} {
 		err := filepath.WalkDir(filepath.Join(repository, dir), func(path string, entry fs.DirEntry, err error) error {
 			switch {
@@ -124,7 +124,7 @@ func testNames(t *testing.T) map[string]bool {
 				return nil
 			}
 			text, err := os.ReadFile(path)
-			for _, found := range of.FindAllSubmatch(text, -1) {
+			for _, found := range declaration.FindAllSubmatch(text, -1) {
 				names[string(found[1])] = true
 			}
 			return err

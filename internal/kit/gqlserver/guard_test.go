@@ -14,26 +14,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-type enteredKey struct{}
+type viewerKey struct{}
 
-// answered is what came back.
-type answered struct {
+// A guardResponse is a response of a guarded handler.
+type guardResponse struct {
 	status int
 	text   string
-	later  bool // it says when to try again
+	retry  bool // whether it has a Retry-After header
 }
 
-// beside serves a handler beside a door that says who it thinks asks.
-func beside(t *testing.T, cfg Config) (*house, func(headers map[string]string) answered) {
+// newGuarded serves a handler behind Guard. The handler returns the caller that it sees.
+func newGuarded(t *testing.T, cfg Config) (*testServer, func(headers map[string]string) guardResponse) {
 	t.Helper()
-	s := openHouse(t, cfg)
+	s := newTestServer(t, cfg)
 	server := httptest.NewServer(s.server.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, network := CallerOf(r.Context())
-		entered, _ := r.Context().Value(enteredKey{}).(string)
-		_, _ = io.WriteString(w, user+"|"+network+"|"+entered)
+		viewer, _ := r.Context().Value(viewerKey{}).(string)
+		_, _ = io.WriteString(w, user+"|"+network+"|"+viewer)
 	})))
 	t.Cleanup(server.Close)
-	return s, func(headers map[string]string) answered {
+	return s, func(headers map[string]string) guardResponse {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
 		if err != nil {
@@ -51,89 +51,89 @@ func beside(t *testing.T, cfg Config) (*house, func(headers map[string]string) a
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answered{res.StatusCode, string(text), res.Header.Get("Retry-After") != ""}
+		return guardResponse{res.StatusCode, string(text), res.Header.Get("Retry-After") != ""}
 	}
 }
 
-func TestWhoAsksBesideTheDoorIsKnownAsAtTheDoor(t *testing.T) {
+func TestGuardIdentifiesCallerLikeServer(t *testing.T) {
 	admit := func(ctx context.Context, c Credentials) AuthResult {
-		a := named(ctx, c)
+		a := tokenAsUser(ctx, c)
 		a.WithContext = func(ctx context.Context) context.Context {
-			return context.WithValue(ctx, enteredKey{}, "entered "+a.User)
+			return context.WithValue(ctx, viewerKey{}, "viewer "+a.User)
 		}
 		return a
 	}
-	_, send := beside(t, Config{Authenticate: admit, TrustedProxies: localProxy(t), AllowedOrigins: []string{"https://app.example"}})
+	_, send := newGuarded(t, Config{Authenticate: admit, TrustedProxies: localProxy(t), AllowedOrigins: []string{"https://app.example"}})
 	tests := []struct {
 		name    string
 		headers map[string]string
 		status  int
 		want    string
 	}{
-		{"nobody", nil, 200, "|127.0.0.1/32|entered "},
-		{"behind a proxy", map[string]string{"X-Forwarded-For": "203.0.113.7"}, 200, "|203.0.113.7/32|entered "},
-		{"a user", map[string]string{"Authorization": "Bearer ann"}, 200, "ann|127.0.0.1/32|entered ann"},
-		{"a page of its own", map[string]string{"Sec-Fetch-Site": "same-origin"}, 200, "|127.0.0.1/32|entered "},
-		{"a page of a friend", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200, "|127.0.0.1/32|entered "},
-		{"a page of anybody", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403, ""},
-		{"an old browser", map[string]string{"Origin": "https://evil.example"}, 403, ""},
+		{"anonymous", nil, 200, "|127.0.0.1/32|viewer "},
+		{"behind a proxy", map[string]string{"X-Forwarded-For": "203.0.113.7"}, 200, "|203.0.113.7/32|viewer "},
+		{"user", map[string]string{"Authorization": "Bearer ann"}, 200, "ann|127.0.0.1/32|viewer ann"},
+		{"own page", map[string]string{"Sec-Fetch-Site": "same-origin"}, 200, "|127.0.0.1/32|viewer "},
+		{"page of an allowed origin", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200, "|127.0.0.1/32|viewer "},
+		{"foreign page", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403, ""},
+		{"foreign page in an old browser", map[string]string{"Origin": "https://evil.example"}, 403, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := send(tt.headers)
 			if got.status != tt.status || tt.status == 200 && got.text != tt.want || tt.status == 403 && firstCode([]byte(got.text)) != errcode.CSRF {
-				t.Errorf("%+v, want %d %s", got, tt.status, tt.want)
+				t.Errorf("got %+v, want %d %s", got, tt.status, tt.want)
 			}
 		})
 	}
 }
 
-func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
-	s, send := beside(t, Config{Authenticate: named, Limits: Limits{AnonymousRate: 1, AnonymousBurst: 2, UserRate: 1, UserBurst: 1}})
-	if res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON}); res.StatusCode != 200 {
-		t.Fatalf("%d %s", res.StatusCode, text)
+func TestGuardSharesRateWithServer(t *testing.T) {
+	s, send := newGuarded(t, Config{Authenticate: tokenAsUser, Limits: Limits{AnonymousRate: 1, AnonymousBurst: 2, UserRate: 1, UserBurst: 1}})
+	if res, text := s.do(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON}); res.StatusCode != 200 {
+		t.Fatalf("got %d %s, want 200", res.StatusCode, text)
 	}
 	for i, want := range []int{200, 429} {
 		got := send(nil)
-		if got.status != want || want == 429 && (!got.later || firstCode([]byte(got.text)) != errcode.RateLimited) {
-			t.Errorf("request %d: %+v, want %d", i+1, got, want)
+		if got.status != want || want == 429 && (!got.retry || firstCode([]byte(got.text)) != errcode.RateLimited) {
+			t.Errorf("request %d: got %+v, want %d", i+1, got, want)
 		}
 	}
 	if got := send(map[string]string{"Authorization": "Bearer ann"}); got.status != 200 || !strings.HasPrefix(got.text, "ann|") {
-		t.Errorf("a user: %+v", got)
+		t.Errorf("user: got %+v, want 200 for ann", got)
 	}
 }
 
-func TestAnOperationKnowsItsCaller(t *testing.T) {
-	s := openHouse(t, Config{Authenticate: named})
+func TestOperationKnowsItsCaller(t *testing.T) {
+	s := newTestServer(t, Config{Authenticate: tokenAsUser})
 	var user, network string
 	s.server.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 		user, network = CallerOf(ctx)
 		return next(ctx)
 	})
-	s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer ann"})
+	s.do(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON, "Authorization": "Bearer ann"})
 	if user != "ann" || network != "127.0.0.1/32" {
-		t.Errorf("user %q from %q", user, network)
+		t.Errorf("got user %q from %q, want ann from 127.0.0.1/32", user, network)
 	}
 	if user, network := CallerOf(t.Context()); user != "" || network != "" {
-		t.Errorf("without a request: user %q from %q", user, network)
+		t.Errorf("without a request: got user %q from %q, want none", user, network)
 	}
 }
 
-func TestAHandlerBesideTheDoorAnswersPreflights(t *testing.T) {
-	s := openHouse(t, Config{AllowedOrigins: []string{ours}})
+func TestGuardAnswersPreflights(t *testing.T) {
+	s := newTestServer(t, Config{AllowedOrigins: []string{allowedOrigin}})
 	reached := false
-	beside := s.server.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	guarded := s.server.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	tests := []struct {
 		name, method, origin string
 		status               int
 		allowed, headers     string
-		reaches              bool
+		wantReached          bool
 	}{
-		{"a page that may", http.MethodOptions, ours, 204, ours, "content-type,tandian-beacon", false},
-		{"a page that may not", http.MethodOptions, "https://evil.example", 204, "", "", false},
-		{"the request of a page that may", http.MethodPost, ours, 200, ours, "", true},
-		{"the request of a page that may not", http.MethodPost, "https://evil.example", 403, "", "", false},
+		{"preflight of an allowed page", http.MethodOptions, allowedOrigin, 204, allowedOrigin, "content-type,tandian-beacon", false},
+		{"preflight of a foreign page", http.MethodOptions, "https://evil.example", 204, "", "", false},
+		{"request of an allowed page", http.MethodPost, allowedOrigin, 200, allowedOrigin, "", true},
+		{"request of a foreign page", http.MethodPost, "https://evil.example", 403, "", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,13 +145,13 @@ func TestAHandlerBesideTheDoorAnswersPreflights(t *testing.T) {
 				r.Header.Set("Access-Control-Request-Headers", "content-type,tandian-beacon")
 			}
 			w := httptest.NewRecorder()
-			beside.ServeHTTP(w, r)
+			guarded.ServeHTTP(w, r)
 			h := w.Header()
-			if w.Code != tt.status || h.Get("Access-Control-Allow-Origin") != tt.allowed || h.Get("Access-Control-Allow-Headers") != tt.headers || reached != tt.reaches {
-				t.Errorf("%d, reached: %v, %v; want %+v", w.Code, reached, h, tt)
+			if w.Code != tt.status || h.Get("Access-Control-Allow-Origin") != tt.allowed || h.Get("Access-Control-Allow-Headers") != tt.headers || reached != tt.wantReached {
+				t.Errorf("got %d, reached: %v, %v, want %+v", w.Code, reached, h, tt)
 			}
 			if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
-				t.Errorf("Vary: %q", h.Values("Vary"))
+				t.Errorf("got Vary %q, want Origin in it", h.Values("Vary"))
 			}
 		})
 	}

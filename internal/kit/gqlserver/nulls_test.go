@@ -10,35 +10,35 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
-	s := openHouse(t, Config{})
+func TestNullIsRejectedForDefaultedArguments(t *testing.T) {
+	s := newTestServer(t, Config{})
 	tests := []struct {
 		name, document, variables string
 		code                      string // "" if it runs
 	}{
-		{"a literal", `{ items(first: null) { id } }`, `{}`, errcode.ValidationFailed},
-		{"a variable", `query($n: Int) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a variable with a default of null", `query($n: Int = null) { items(first: $n) { id } }`, `{}`, errcode.ValidationFailed},
-		{"a null instead of a variable's default", `query($n: Int = 3) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a variable in a nested field", `query($n: Int) { item(id: "1") { items(first: $n) { id } } }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a variable in a fragment", `query($n: Int) { item(id: "1") { ...F } } fragment F on Item { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a variable in an inline fragment", `query($n: Int) { item(id: "1") { ... on Item { items(first: $n) { id } } } }`, `{"n":null}`, errcode.ValidationFailed},
-		{"an element of a list", `query($n: Int = 3) { sum(of: [1, $n]) }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a value that is no list", `query($n: Int = 3) { items(first: 1) { id } sum(of: [$n]) }`, `{"n":null}`, errcode.ValidationFailed},
-		{"a directive of a field", `query($b: Boolean = true) { sum @include(if: $b) }`, `{"b":null}`, errcode.ValidationFailed},
-		{"a directive of a fragment", `query($b: Boolean = true) { ...F @skip(if: $b) } fragment F on Query { sum }`, `{"b":null}`, errcode.ValidationFailed},
-		{"a mutation", `mutation($w: String = "x") { guess(word: $w) }`, `{"w":null}`, errcode.ValidationFailed},
+		{"literal", `{ items(first: null) { id } }`, `{}`, errcode.ValidationFailed},
+		{"variable", `query($n: Int) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"variable with null default", `query($n: Int = null) { items(first: $n) { id } }`, `{}`, errcode.ValidationFailed},
+		{"null instead of variable default", `query($n: Int = 3) { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"variable in a nested field", `query($n: Int) { item(id: "1") { items(first: $n) { id } } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"variable in a fragment", `query($n: Int) { item(id: "1") { ...F } } fragment F on Item { items(first: $n) { id } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"variable in an inline fragment", `query($n: Int) { item(id: "1") { ... on Item { items(first: $n) { id } } } }`, `{"n":null}`, errcode.ValidationFailed},
+		{"list element", `query($n: Int = 3) { sum(of: [1, $n]) }`, `{"n":null}`, errcode.ValidationFailed},
+		{"element after another field", `query($n: Int = 3) { items(first: 1) { id } sum(of: [$n]) }`, `{"n":null}`, errcode.ValidationFailed},
+		{"directive on a field", `query($b: Boolean = true) { sum @include(if: $b) }`, `{"b":null}`, errcode.ValidationFailed},
+		{"directive on a fragment", `query($b: Boolean = true) { ...F @skip(if: $b) } fragment F on Query { sum }`, `{"b":null}`, errcode.ValidationFailed},
+		{"mutation", `mutation($w: String = "x") { guess(word: $w) }`, `{"w":null}`, errcode.ValidationFailed},
 		{"one of several variables", `query($a: Int, $b: Int) { items(first: $a) { items(first: $b) { id } } }`, `{"a":1,"b":null}`, errcode.ValidationFailed},
 
-		{"no variable given", `query($n: Int) { items(first: $n) { id } }`, `{}`, ""},
-		{"a value", `query($n: Int) { items(first: $n) { id } }`, `{"n":2}`, ""},
-		{"a variable's own default", `query($n: Int = 3) { items(first: $n) { id } }`, `{}`, ""},
-		{"null where it is allowed", `query($n: [Int!], $s: String) { sum(of: $n) hello(name: $s) }`, `{"n":null,"s":null}`, ""},
-		{"a field that is skipped", `query($n: Int, $b: Boolean!) { sum items(first: $n) @skip(if: $b) { id } }`, `{"n":null,"b":true}`, ""},
-		{"a field that is not included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":false}`, ""},
-		{"a field that is included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":true}`, errcode.ValidationFailed},
+		{"no variable", `query($n: Int) { items(first: $n) { id } }`, `{}`, ""},
+		{"value", `query($n: Int) { items(first: $n) { id } }`, `{"n":2}`, ""},
+		{"variable default", `query($n: Int = 3) { items(first: $n) { id } }`, `{}`, ""},
+		{"allowed null", `query($n: [Int!], $s: String) { sum(of: $n) hello(name: $s) }`, `{"n":null,"s":null}`, ""},
+		{"skipped field", `query($n: Int, $b: Boolean!) { sum items(first: $n) @skip(if: $b) { id } }`, `{"n":null,"b":true}`, ""},
+		{"field that is not included", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":false}`, ""},
+		{"included field", `query($n: Int, $b: Boolean!) { sum ... @include(if: $b) { items(first: $n) { id } } }`, `{"n":null,"b":true}`, errcode.ValidationFailed},
 		{
-			"another operation's variable", `query A($n: Int) { items(first: $n) { id } } query B($n: String) { hello(name: $n) }`,
+			"variable of another operation", `query A($n: Int) { items(first: $n) { id } } query B($n: String) { hello(name: $n) }`,
 			`{"n":null}`, "",
 		},
 	}
@@ -52,8 +52,8 @@ func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // a document that is new, and one that is known
-				_, text := s.ask(t, http.MethodPost, "/", string(body), map[string]string{"Content-Type": request.MediaJSON})
+			for range 2 { // a new document, then a cached one
+				_, text := s.do(t, http.MethodPost, "/", string(body), map[string]string{"Content-Type": request.MediaJSON})
 				if got := firstCode(text); got != tt.code {
 					t.Errorf("got %.300s, want the code %q", text, tt.code)
 				}
@@ -61,34 +61,34 @@ func TestNullIsRefusedWhereADefaultStands(t *testing.T) {
 		})
 	}
 	if log := s.log.String(); log != "" {
-		t.Errorf("something was logged: %.500s", log)
+		t.Errorf("got log %.500s, want none", log)
 	}
 }
 
-func TestNullRefusesASubscriptionBeforeItBegins(t *testing.T) {
+func TestNullRejectsSubscriptionBeforeStart(t *testing.T) {
 	const document = `subscription($n: Int = 3) { count(to: $n) }`
 	body := `{"query":"` + document + `","variables":{"n":null}}`
-	s := start(t, Config{})
-	v := s.enter(t, "")
+	s := startServer(t, Config{})
+	v := s.connectAs(t, "")
 	v.send(`{"type":"subscribe","id":"1","payload":` + body + `}`)
-	v.wantsError("1", errcode.ValidationFailed)
-	openHouse(t, Config{}).stream(t, sent{http.MethodPost, "/", body}, "").wantsRefusalAfterComment(errcode.ValidationFailed)
+	v.wantError("1", errcode.ValidationFailed)
+	newTestServer(t, Config{}).stream(t, testRequest{http.MethodPost, "/", body}, "").wantCommentAndError(errcode.ValidationFailed)
 }
 
-func TestASubscriptionsRootIsNeitherSkippedNorIncluded(t *testing.T) {
-	s := openHouse(t, Config{})
-	sockets := start(t, Config{})
+func TestSubscriptionRootRejectsSkipAndInclude(t *testing.T) {
+	s := newTestServer(t, Config{})
+	sockets := startServer(t, Config{})
 	tests := []struct{ name, document, variables string }{
 		{"skipped by a literal", `subscription { count(to: 1) @skip(if: true) }`, `{}`},
 		{"not skipped by a literal", `subscription { count(to: 1) @skip(if: false) }`, `{}`},
 		{"not included", `subscription { count(to: 1) @include(if: false) }`, `{}`},
 		{"skipped by a variable", `subscription($b: Boolean!) { count(to: 1) @skip(if: $b) }`, `{"b":true}`},
-		{"by a variable's default", `subscription($b: Boolean! = true) { count(to: 1) @skip(if: $b) }`, `{}`},
-		{"an inline fragment", `subscription { ... @skip(if: true) { count(to: 1) } }`, `{}`},
-		{"an inline fragment on a type", `subscription { ... on Subscription @include(if: false) { ticks { text } } }`, `{}`},
-		{"a fragment", `subscription { ...F @skip(if: true) } fragment F on Subscription { count(to: 1) }`, `{}`},
+		{"skipped by a variable default", `subscription($b: Boolean! = true) { count(to: 1) @skip(if: $b) }`, `{}`},
+		{"inline fragment", `subscription { ... @skip(if: true) { count(to: 1) } }`, `{}`},
+		{"inline fragment on a type", `subscription { ... on Subscription @include(if: false) { ticks { text } } }`, `{}`},
+		{"fragment", `subscription { ...F @skip(if: true) } fragment F on Subscription { count(to: 1) }`, `{}`},
 		{"in a fragment", `subscription { ...F } fragment F on Subscription { told(topic: "a") @skip(if: true) { text } }`, `{}`},
-		{"in a fragment in a fragment", `subscription { ...F } fragment F on Subscription { ... { ...G } } fragment G on Subscription { ticks @include(if: false) { text } }`, `{}`},
+		{"in a nested fragment", `subscription { ...F } fragment F on Subscription { ... { ...G } } fragment G on Subscription { ticks @include(if: false) { text } }`, `{}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,16 +96,16 @@ func TestASubscriptionsRootIsNeitherSkippedNorIncluded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.stream(t, sent{http.MethodPost, "/", string(body)}, "").wantsRefusalAfterComment(errcode.ValidationFailed)
-			v := sockets.enter(t, "")
+			s.stream(t, testRequest{http.MethodPost, "/", string(body)}, "").wantCommentAndError(errcode.ValidationFailed)
+			v := sockets.connectAs(t, "")
 			v.send(`{"type":"subscribe","id":"1","payload":` + string(body) + `}`)
-			v.wantsError("1", errcode.ValidationFailed)
+			v.wantError("1", errcode.ValidationFailed)
 		})
 	}
 	if log := s.log.String(); log != "" {
-		t.Errorf("something was logged: %.500s", log)
+		t.Errorf("got log %.500s, want none", log)
 	}
-	v := sockets.enter(t, "")
+	v := sockets.connectAs(t, "")
 	v.subscribe("1", `subscription { count(to: 1) ... on Subscription { count(to: 1) } }`)
-	v.wants(`{"type":"next","id":"1","payload":{"data":{"count":1}}}`, `{"type":"complete","id":"1"}`)
+	v.wantMessages(`{"type":"next","id":"1","payload":{"data":{"count":1}}}`, `{"type":"complete","id":"1"}`)
 }

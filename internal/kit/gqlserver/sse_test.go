@@ -24,16 +24,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// openStreams is a house where nothing may be left running in the end.
-func openStreams(t *testing.T, cfg Config) *house {
+// newStreamServer is newTestServer. At the end it checks that nothing is left running.
+func newStreamServer(t *testing.T, cfg Config) *testServer {
 	t.Helper()
 	running := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, running) })
-	s := openHouse(t, cfg)
+	s := newTestServer(t, cfg)
 	t.Cleanup(func() {
-		testkit.Eventually(t, patience, func() bool { return s.schema.Subscriptions() == 0 })
-		testkit.Eventually(t, patience, func() bool { return testutil.ToFloat64(s.server.metrics.streams) == 0 })
-		testkit.Eventually(t, patience, func() bool {
+		testkit.Eventually(t, testTimeout, func() bool { return s.schema.Subscriptions() == 0 })
+		testkit.Eventually(t, testTimeout, func() bool { return testutil.ToFloat64(s.server.metrics.streams) == 0 })
+		testkit.Eventually(t, testTimeout, func() bool {
 			return s.server.perAddress.Keys() == 0 && s.server.perUser.Users() == 0
 		})
 	})
@@ -43,21 +43,21 @@ func openStreams(t *testing.T, cfg Config) *house {
 // An eventReader reads an event stream.
 type eventReader struct {
 	*testing.T
-	head *reply
-	body *bufio.Reader
-	gone context.CancelFunc
+	head   *responseHead
+	body   *bufio.Reader
+	cancel context.CancelFunc
 }
 
-// stream asks for an event stream, by POST or, if the target has a query, by GET.
-func (s *house) stream(t *testing.T, r sent, token string) *eventReader {
+// stream requests an event stream.
+func (s *testServer) stream(t *testing.T, r testRequest, token string) *eventReader {
 	t.Helper()
 	return s.streamAfter(t, r, token, "")
 }
 
-// streamAfter says what the last event was.
-func (s *house) streamAfter(t *testing.T, r sent, token, last string) *eventReader {
+// streamAfter requests an event stream with a Last-Event-ID, "" for none.
+func (s *testServer) streamAfter(t *testing.T, r testRequest, token, last string) *eventReader {
 	t.Helper()
-	ctx, gone := context.WithTimeout(t.Context(), patience)
+	ctx, gone := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(gone)
 	q, err := http.NewRequestWithContext(ctx, r.method, s.URL+r.target, strings.NewReader(r.body))
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *house) streamAfter(t *testing.T, r sent, token, last string) *eventRead
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
-	return &eventReader{t, &reply{res.StatusCode, res.Header, res.Close}, bufio.NewReader(res.Body), gone}
+	return &eventReader{t, &responseHead{res.StatusCode, res.Header, res.Close}, bufio.NewReader(res.Body), gone}
 }
 
 // next reads one event, or one comment, to its blank line.
@@ -89,7 +89,7 @@ func (e *eventReader) next() string {
 	for {
 		line, err := e.body.ReadString('\n')
 		if err != nil {
-			e.Fatalf("after %q: %v", event.String()+line, err)
+			e.Fatalf("read event after %q: %v", event.String()+line, err)
 		}
 		event.WriteString(line)
 		if line == "\n" {
@@ -98,8 +98,8 @@ func (e *eventReader) next() string {
 	}
 }
 
-// wants reads as many events as are wanted, and compares them.
-func (e *eventReader) wants(events ...string) {
+// wantEvents reads and compares the next events.
+func (e *eventReader) wantEvents(events ...string) {
 	e.Helper()
 	var got []string
 	for range events {
@@ -110,35 +110,34 @@ func (e *eventReader) wants(events ...string) {
 	}
 }
 
-// rest reads to the end.
-func (e *eventReader) rest() string {
+// readAll reads to the end.
+func (e *eventReader) readAll() string {
 	e.Helper()
 	text, err := io.ReadAll(e.body)
 	if err != nil {
-		e.Fatalf("after %q: %v", text, err)
+		e.Fatalf("read stream after %q: %v", text, err)
 	}
 	return string(text)
 }
 
-// wantsRefusal reads an event with an error of that code and without data, and
-// the end.
-func (e *eventReader) wantsRefusal(code string) {
+// wantError reads an event with an error of that code and no data, then the end.
+func (e *eventReader) wantError(code string) {
 	e.Helper()
 	event := e.next()
-	answer, isNext := strings.CutPrefix(event, "event: next\ndata: ")
-	if !isNext || firstCode([]byte(answer)) != code || strings.Contains(answer, `"data"`) {
+	response, isNext := strings.CutPrefix(event, "event: next\ndata: ")
+	if !isNext || firstCode([]byte(response)) != code || strings.Contains(response, `"data"`) {
 		e.Errorf("got %q, want the code %s", event, code)
 	}
-	if rest := e.rest(); rest != completeEvent {
-		e.Errorf("then came %q", rest)
+	if rest := e.readAll(); rest != completeEvent {
+		e.Errorf("then got %q, want the end", rest)
 	}
 }
 
-// wantsRefusalAfterComment is wantsRefusal of a stream that nothing was read of.
-func (e *eventReader) wantsRefusalAfterComment(code string) {
+// wantCommentAndError is wantError for an unread stream.
+func (e *eventReader) wantCommentAndError(code string) {
 	e.Helper()
-	e.wants(emptyComment)
-	e.wantsRefusal(code)
+	e.wantEvents(emptyComment)
+	e.wantError(code)
 }
 
 const (
@@ -148,8 +147,8 @@ const (
 
 func nextEvent(response string) string { return "event: next\ndata: " + response + "\n\n" }
 
-func TestAStreamIsExactlyTheseBytes(t *testing.T) {
-	// gqlgen knows no path when it writes what a subscription sent.
+func TestStreamBytes(t *testing.T) {
+	// gqlgen has no path while it encodes an event of a subscription.
 	failed := func(path string) string {
 		if path != "" {
 			path = `"path":["` + path + `"],`
@@ -157,80 +156,80 @@ func TestAStreamIsExactlyTheseBytes(t *testing.T) {
 		return `{"errors":[{"message":"internal error",` + path + `"extensions":{"code":"INTERNAL"}}],"data":`
 	}
 	tests := []struct {
-		name string
-		of   sent
-		want string // after the comment
+		name    string
+		request testRequest
+		want    string // after the comment
 	}{
-		{"a subscription", posted("subscription { count(to: 3) }"), nextEvent(`{"data":{"count":1}}`) + nextEvent(`{"data":{"count":2}}`) + nextEvent(`{"data":{"count":3}}`) + completeEvent},
-		{"a subscription by GET", sent{"GET", get("query", "subscription { count(to: 1) }"), ""}, nextEvent(`{"data":{"count":1}}`) + completeEvent},
-		{"one of nothing", posted("subscription { count(to: 0) }"), completeEvent},
-		{"one with an error in the middle", posted("subscription { broken }"), nextEvent(`{"data":{"broken":1}}`) + nextEvent(failed("")+`{"broken":null}}`) + nextEvent(`{"data":{"broken":3}}`) + completeEvent},
-		{"one that panics in the middle", posted("subscription { crashing }"), nextEvent(`{"data":{"crashing":1}}`) + nextEvent(failed("")+`null}`) + completeEvent},
-		{"one that does not begin", posted("subscription { refused }"), nextEvent(`{"errors":[{"message":"internal error","path":["refused"],"extensions":{"code":"INTERNAL"}}]}`) + completeEvent},
-		{"a query", posted("{ sum }"), nextEvent(`{"data":{"sum":0}}`) + completeEvent},
-		{"a query by GET", sent{"GET", get("query", "{ sum }"), ""}, nextEvent(`{"data":{"sum":0}}`) + completeEvent},
-		{"a mutation", posted(`mutation { setName(name: "x") }`), nextEvent(`{"data":{"setName":"x"}}`) + completeEvent},
-		{"a partial result", posted("{ sum fail }"), nextEvent(failed("fail")+`{"sum":0,"fail":null}}`) + completeEvent},
-		{"line breaks", posted(`{ echo(value: "a\nb\r\u2028") }`), nextEvent(`{"data":{"echo":"a\nb\r\u2028" }}`) + completeEvent},
-		{"a refused request", posted("{"), nextEvent(`{"errors":[{"message":"Expected Name, found \u003cEOF\u003e","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}`) + completeEvent},
-		{"an operation that is not there", sent{"POST", "/", `{"query":"{ sum }","operationName":"A"}`}, nextEvent(`{"errors":[{"message":"operation A not found","extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`) + completeEvent},
+		{"subscription", postRequest("subscription { count(to: 3) }"), nextEvent(`{"data":{"count":1}}`) + nextEvent(`{"data":{"count":2}}`) + nextEvent(`{"data":{"count":3}}`) + completeEvent},
+		{"subscription by GET", testRequest{"GET", get("query", "subscription { count(to: 1) }"), ""}, nextEvent(`{"data":{"count":1}}`) + completeEvent},
+		{"subscription without events", postRequest("subscription { count(to: 0) }"), completeEvent},
+		{"subscription with an error", postRequest("subscription { broken }"), nextEvent(`{"data":{"broken":1}}`) + nextEvent(failed("")+`{"broken":null}}`) + nextEvent(`{"data":{"broken":3}}`) + completeEvent},
+		{"subscription that panics", postRequest("subscription { crashing }"), nextEvent(`{"data":{"crashing":1}}`) + nextEvent(failed("")+`null}`) + completeEvent},
+		{"subscription that does not start", postRequest("subscription { refused }"), nextEvent(`{"errors":[{"message":"internal error","path":["refused"],"extensions":{"code":"INTERNAL"}}]}`) + completeEvent},
+		{"query", postRequest("{ sum }"), nextEvent(`{"data":{"sum":0}}`) + completeEvent},
+		{"query by GET", testRequest{"GET", get("query", "{ sum }"), ""}, nextEvent(`{"data":{"sum":0}}`) + completeEvent},
+		{"mutation", postRequest(`mutation { setName(name: "x") }`), nextEvent(`{"data":{"setName":"x"}}`) + completeEvent},
+		{"partial result", postRequest("{ sum fail }"), nextEvent(failed("fail")+`{"sum":0,"fail":null}}`) + completeEvent},
+		{"line breaks", postRequest(`{ echo(value: "a\nb\r\u2028") }`), nextEvent(`{"data":{"echo":"a\nb\r\u2028" }}`) + completeEvent},
+		{"rejected request", postRequest("{"), nextEvent(`{"errors":[{"message":"Expected Name, found \u003cEOF\u003e","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}`) + completeEvent},
+		{"unknown operation", testRequest{"POST", "/", `{"query":"{ sum }","operationName":"A"}`}, nextEvent(`{"errors":[{"message":"operation A not found","extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`) + completeEvent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := openStreams(t, Config{}).stream(t, tt.of, "")
-			if d := cmp.Diff(emptyComment+tt.want, e.rest()); d != "" {
+			e := newStreamServer(t, Config{}).stream(t, tt.request, "")
+			if d := cmp.Diff(emptyComment+tt.want, e.readAll()); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
 	}
 }
 
-func TestAStreamHasTheHeadersThatKeepItFlowing(t *testing.T) {
-	e := openStreams(t, Config{}).stream(t, posted("subscription { flood }"), "")
+func TestStreamHeadersPreventBuffering(t *testing.T) {
+	e := newStreamServer(t, Config{}).stream(t, postRequest("subscription { flood }"), "")
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-store", "X-Accel-Buffering": "no",
 		"X-Content-Type-Options": "nosniff", "Content-Encoding": "", "Content-Length": "",
 	} {
 		if got := e.head.Header.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
+			t.Errorf("got %s %q, want %q", name, got, want)
 		}
 	}
 	if vary := strings.Join(e.head.Header.Values("Vary"), ", "); e.head.StatusCode != 200 || !strings.Contains(vary+",", "Accept,") {
-		t.Errorf("%d, Vary is %q", e.head.StatusCode, vary)
+		t.Errorf("got %d and Vary %q, want 200 and Accept", e.head.StatusCode, vary)
 	}
-	e.wants(emptyComment, nextEvent(`{"data":{"flood":"`+strings.Repeat("x", 10_000)+`"}}`)) // not compressed
+	e.wantEvents(emptyComment, nextEvent(`{"data":{"flood":"`+strings.Repeat("x", 10_000)+`"}}`)) // not compressed
 }
 
-func TestWhatIsNoRequestGetsNoStream(t *testing.T) {
-	s := openStreams(t, Config{})
+func TestInvalidRequestGetsNoStream(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	tests := []struct {
-		name   string
-		of     sent
-		status int
-		code   string
+		name    string
+		request testRequest
+		status  int
+		code    string
 	}{
-		{"no JSON", sent{"POST", "/", "{"}, 400, errcode.BadRequest},
-		{"a mutation by GET", sent{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, errcode.MethodNotAllowed},
-		{"another method", sent{"PUT", "/", ""}, 405, errcode.MethodNotAllowed},
-		{"a large body", sent{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, errcode.PayloadTooLarge},
+		{"invalid JSON", testRequest{"POST", "/", "{"}, 400, errcode.BadRequest},
+		{"mutation by GET", testRequest{"GET", get("query", `mutation { setName(name: "x") }`), ""}, 405, errcode.MethodNotAllowed},
+		{"unsupported method", testRequest{"PUT", "/", ""}, 405, errcode.MethodNotAllowed},
+		{"large body", testRequest{"POST", "/", strings.Repeat(" ", 1<<20+1)}, 413, errcode.PayloadTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := s.stream(t, tt.of, "")
-			if text := e.rest(); e.head.StatusCode != tt.status || firstCode([]byte(text)) != tt.code || e.head.Header.Get("Content-Type") != request.MediaJSON+"; charset=utf-8" {
-				t.Errorf("%d %s", e.head.StatusCode, text)
+			e := s.stream(t, tt.request, "")
+			if text := e.readAll(); e.head.StatusCode != tt.status || firstCode([]byte(text)) != tt.code || e.head.Header.Get("Content-Type") != request.MediaJSON+"; charset=utf-8" {
+				t.Errorf("got %d %s, want %d with the code %s", e.head.StatusCode, text, tt.status, tt.code)
 			}
 		})
 	}
 }
 
-func TestAStreamSpeaksAtOnceAndWhenThereIsNothingToSay(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{KeepAlive: 20 * time.Millisecond, OperationTime: time.Millisecond, BodyTime: 200 * time.Millisecond}})
-	e := s.stream(t, posted("subscription { ticks { text } }"), "")
-	for range 15 { // longer than a query, or its body, may take
-		e.wants(emptyComment)
+func TestStreamSendsKeepAliveComments(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: Limits{KeepAlive: 20 * time.Millisecond, OperationTime: time.Millisecond, BodyTime: 200 * time.Millisecond}})
+	e := s.stream(t, postRequest("subscription { ticks { text } }"), "")
+	for range 15 { // longer than the limits of a query and of its body
+		e.wantEvents(emptyComment)
 	}
-	eventually(t, "it listens", func() bool { return s.schema.Push("hello") == 1 })
+	eventually(t, "the subscription listens", func() bool { return s.schema.Push("hello") == 1 })
 	event := e.next()
 	for event == emptyComment {
 		event = e.next()
@@ -239,158 +238,158 @@ func TestAStreamSpeaksAtOnceAndWhenThereIsNothingToSay(t *testing.T) {
 		t.Errorf("got %q, want %q", event, want)
 	}
 	if got := testutil.ToFloat64(s.server.metrics.streams); got != 1 {
-		t.Errorf("%v streams are open", got)
+		t.Errorf("got %v open streams, want 1", got)
 	}
 }
 
-func TestAStreamWithoutKeepAliveIsSilent(t *testing.T) {
-	s := openStreams(t, Config{Limits: unlimited()})
-	e := s.stream(t, posted("subscription { ticks { text } }"), "")
-	e.wants(emptyComment)
-	eventually(t, "it listens", func() bool { return s.schema.Push("hello") == 1 })
-	e.wants(nextEvent(`{"data":{"ticks":{"text":"hello"}}}`))
+func TestStreamWithoutKeepAliveIsSilent(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: unlimited()})
+	e := s.stream(t, postRequest("subscription { ticks { text } }"), "")
+	e.wantEvents(emptyComment)
+	eventually(t, "the subscription listens", func() bool { return s.schema.Push("hello") == 1 })
+	e.wantEvents(nextEvent(`{"data":{"ticks":{"text":"hello"}}}`))
 }
 
-func TestAClientThatGoesEndsItsSubscription(t *testing.T) {
+func TestDisconnectEndsSubscription(t *testing.T) {
 	for _, field := range []string{"ticks { text }", "flood"} {
-		s := openStreams(t, Config{})
-		e := s.stream(t, posted("subscription { "+field+" }"), "")
-		e.wants(emptyComment)
-		eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
-		e.gone()
-		eventually(t, "it ends", func() bool { return s.schema.Subscriptions() == 0 })
+		s := newStreamServer(t, Config{})
+		e := s.stream(t, postRequest("subscription { "+field+" }"), "")
+		e.wantEvents(emptyComment)
+		eventually(t, "the subscription runs", func() bool { return s.schema.Subscriptions() == 1 })
+		e.cancel()
+		eventually(t, "the subscription ends", func() bool { return s.schema.Subscriptions() == 0 })
 	}
 }
 
-func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{WriteTime: 500 * time.Millisecond}})
-	w := s.wire(t)
+func TestStalledStreamClientIsDropped(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: Limits{WriteTime: 500 * time.Millisecond}})
+	w := s.dial(t)
 	body := query("subscription { flood }")
-	w.posts(jsonHeader, "Accept: text/event-stream", fmt.Sprintf("Content-Length: %d", len(body)))
+	w.writePOST(jsonHeader, "Accept: text/event-stream", fmt.Sprintf("Content-Length: %d", len(body)))
 	w.send(body)
-	eventually(t, "it runs", func() bool { return s.schema.Running("flood") == 1 })
-	eventually(t, "it ends", func() bool { return s.schema.Running("flood") == 0 })
+	eventually(t, "the subscription runs", func() bool { return s.schema.Running("flood") == 1 })
+	eventually(t, "the subscription ends", func() bool { return s.schema.Running("flood") == 0 })
 }
 
-func TestTooManyStreamsOfAnAddressAreRefused(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{SocketsPerAddress: 2}, Authenticate: named})
+func TestStreamsPerAddressAreLimited(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: Limits{SocketsPerAddress: 2}, Authenticate: tokenAsUser})
 	const ticks = "subscription { ticks { text } }"
-	first := s.stream(t, posted(ticks), "")
-	s.stream(t, posted(ticks), "ann")
-	third := s.stream(t, posted(ticks), "")
-	if text := third.rest(); third.head.StatusCode != 429 || firstCode([]byte(text)) != errcode.RateLimited || third.head.Header.Get("Retry-After") == "" {
-		t.Errorf("%d %s", third.head.StatusCode, text)
+	first := s.stream(t, postRequest(ticks), "")
+	s.stream(t, postRequest(ticks), "ann")
+	third := s.stream(t, postRequest(ticks), "")
+	if text := third.readAll(); third.head.StatusCode != 429 || firstCode([]byte(text)) != errcode.RateLimited || third.head.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d %s, want 429 with Retry-After", third.head.StatusCode, text)
 	}
-	if query := s.stream(t, posted("{ sum }"), ""); query.head.StatusCode != 200 {
-		t.Errorf("a query: %d", query.head.StatusCode)
+	if query := s.stream(t, postRequest("{ sum }"), ""); query.head.StatusCode != 200 {
+		t.Errorf("query: got %d, want 200", query.head.StatusCode)
 	}
-	first.gone()
-	eventually(t, "there is a place again", func() bool { return s.stream(t, posted(ticks), "").head.StatusCode == 200 })
+	first.cancel()
+	eventually(t, "a slot is free", func() bool { return s.stream(t, postRequest(ticks), "").head.StatusCode == 200 })
 }
 
-func TestTheOldestStreamOfAUserGivesWay(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{SocketsPerUser: 2}, Authenticate: named})
+func TestOldestStreamOfUserIsEvicted(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: Limits{SocketsPerUser: 2}, Authenticate: tokenAsUser})
 	const ticks = "subscription { ticks { text } }"
 	var all []*eventReader
 	for _, user := range []string{"ann", "bob", "ann", "", "ann"} {
-		e := s.stream(t, posted(ticks), user)
-		e.wants(emptyComment)
+		e := s.stream(t, postRequest(ticks), user)
+		e.wantEvents(emptyComment)
 		all = append(all, e)
 	}
-	all[0].wantsRefusal(errcode.RateLimited)
+	all[0].wantError(errcode.RateLimited)
 	eventually(t, "the others listen", func() bool { return s.schema.Push("hello") == 4 })
 	for _, e := range all[1:] {
 		for event := e.next(); !strings.Contains(event, "hello"); event = e.next() {
-			t.Errorf("got %q", event)
+			t.Errorf("got %q, want hello", event)
 		}
 	}
 }
 
-func TestAStreamEndsWithItsSession(t *testing.T) {
+func TestStreamEndsWithSession(t *testing.T) {
 	tests := []struct {
 		name, token string
 		now         AuthResult
 		ends        bool
 	}{
-		{"refused", "ann", AuthResult{BadToken: true}, true},
-		{"refused by name", "ann", AuthResult{User: "ann", BadToken: true}, true},
+		{"bad token", "ann", AuthResult{BadToken: true}, true},
+		{"bad token with a user", "ann", AuthResult{User: "ann", BadToken: true}, true},
 		{"another user", "ann", AuthResult{User: "bob"}, true},
-		{"nobody", "ann", AuthResult{}, true},
-		{"not known now", "ann", AuthResult{Unavailable: true}, false},
-		{"the same user", "ann", AuthResult{User: "ann"}, false},
-		{"nobody from the start", "", AuthResult{}, false},
+		{"anonymous", "ann", AuthResult{}, true},
+		{"lookup unavailable", "ann", AuthResult{Unavailable: true}, false},
+		{"same user", "ann", AuthResult{User: "ann"}, false},
+		{"anonymous from the start", "", AuthResult{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			current := &people{}
-			s := openStreams(t, Config{Authenticate: current.admit, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
-			e := s.stream(t, posted("subscription { ticks { text } }"), tt.token)
-			e.wants(emptyComment)
-			current.change(tt.token, tt.now)
+			auth := &fakeAuth{}
+			s := newStreamServer(t, Config{Authenticate: auth.authenticate, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
+			e := s.stream(t, postRequest("subscription { ticks { text } }"), tt.token)
+			e.wantEvents(emptyComment)
+			auth.set(tt.token, tt.now)
 			if tt.ends {
 				event := e.next()
 				for event == emptyComment {
 					event = e.next()
 				}
 				if !strings.Contains(event, errcode.Unauthenticated) || strings.Contains(event, `"data"`) {
-					t.Errorf("got %q", event)
+					t.Errorf("got %q, want the code %s", event, errcode.Unauthenticated)
 				}
-				if rest := e.rest(); rest != completeEvent {
-					t.Errorf("then came %q", rest)
+				if rest := e.readAll(); rest != completeEvent {
+					t.Errorf("then got %q, want the end", rest)
 				}
 				return
 			}
-			before := current.asked()
-			eventually(t, "it was looked at twice", func() bool { return tt.token == "" || current.asked() > before+1 })
-			e.wants(emptyComment, emptyComment, emptyComment)
-			if got := current.asked(); tt.token == "" && got != 0 {
-				t.Errorf("somebody without a token was asked for %d times", got)
+			before := auth.lookups()
+			eventually(t, "the session is rechecked twice", func() bool { return tt.token == "" || auth.lookups() > before+1 })
+			e.wantEvents(emptyComment, emptyComment, emptyComment)
+			if got := auth.lookups(); tt.token == "" && got != 0 {
+				t.Errorf("got %d lookups without a token, want 0", got)
 			}
 		})
 	}
 }
 
-func TestAnOldStreamEndsSoThatItsClientComesAgain(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{SocketAge: 50 * time.Millisecond}})
-	if got := s.stream(t, posted("subscription { ticks { text } }"), "").rest(); got != emptyComment {
-		t.Errorf("got %q", got)
+func TestOldStreamEndsForReconnect(t *testing.T) {
+	s := newStreamServer(t, Config{Limits: Limits{SocketAge: 50 * time.Millisecond}})
+	if got := s.stream(t, postRequest("subscription { ticks { text } }"), "").readAll(); got != emptyComment {
+		t.Errorf("got %q, want only a comment", got)
 	}
 }
 
-func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
-	s := openStreams(t, Config{})
+func TestCloseEndsAllStreams(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	const ticks = "subscription { ticks { text } }"
 	var all []*eventReader
 	for range 5 {
-		all = append(all, s.stream(t, posted(ticks), ""))
+		all = append(all, s.stream(t, postRequest(ticks), ""))
 	}
-	eventually(t, "they run", func() bool { return s.schema.Running("ticks") == len(all) })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	eventually(t, "all subscriptions run", func() bool { return s.schema.Running("ticks") == len(all) })
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if err := s.server.Close(ctx, 20*time.Millisecond); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "they end", func() bool { return s.schema.Running("ticks") == 0 })
+	eventually(t, "all subscriptions end", func() bool { return s.schema.Running("ticks") == 0 })
 	for _, e := range all {
-		if got := e.rest(); got != emptyComment {
-			t.Errorf("got %q", got)
+		if got := e.readAll(); got != emptyComment {
+			t.Errorf("got %q, want only a comment", got)
 		}
 	}
-	late := s.stream(t, posted(ticks), "")
-	if text := late.rest(); late.head.StatusCode != 503 || firstCode([]byte(text)) != errcode.Unavailable || late.head.Header.Get("Retry-After") == "" {
-		t.Errorf("a new one: %d %s", late.head.StatusCode, text)
+	late := s.stream(t, postRequest(ticks), "")
+	if text := late.readAll(); late.head.StatusCode != 503 || firstCode([]byte(text)) != errcode.Unavailable || late.head.Header.Get("Retry-After") == "" {
+		t.Errorf("new stream: got %d %s, want 503 with Retry-After", late.head.StatusCode, text)
 	}
-	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON})
+	res, text := s.do(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": request.MediaJSON})
 	want{200, request.MediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	if err := s.server.Close(ctx, 0); err != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("second close: %v", err)
 	}
 }
 
-// An execution that fails because the server stops is no answer.
-func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
-	s := openStreams(t, Config{})
-	for range 20 { // which of both is seen first is random
+// The stream does not report an execution that fails because the server stops.
+func TestStoppingStreamSendsNoError(t *testing.T) {
+	s := newStreamServer(t, Config{})
+	for range 20 { // the stream sees either the stop or the response first, at random
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errStopping)
 		responses := make(chan *graphql.Response, 1)
@@ -398,142 +397,142 @@ func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
 		to := httptest.NewRecorder()
 		newEventStream(s.server, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
 		if got := to.Body.String(); got != "" {
-			t.Fatalf("it told %q", got)
+			t.Fatalf("got %q, want nothing", got)
 		}
 	}
 }
 
-func TestCloseTakesNoLongerThanItsContext(t *testing.T) {
-	s := openStreams(t, Config{})
+func TestCloseReturnsWhenContextEnds(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	var all []*eventReader
 	for range 5 {
-		all = append(all, s.stream(t, posted("subscription { ticks { text } }"), ""))
+		all = append(all, s.stream(t, postRequest("subscription { ticks { text } }"), ""))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_ = s.server.Close(ctx, time.Hour) // it may just see the last one go
+	_ = s.server.Close(ctx, time.Hour) // the last stream may end in time
 	for _, e := range all {
-		if got := e.rest(); got != emptyComment {
-			t.Errorf("got %q", got)
+		if got := e.readAll(); got != emptyComment {
+			t.Errorf("got %q, want only a comment", got)
 		}
 	}
 }
 
-func TestStreamsThatComeAndGoLeaveNothingBehind(t *testing.T) {
-	s := openStreams(t, Config{Authenticate: named, Limits: Limits{WriteTime: time.Second, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
+func TestStreamsLeaveNothingBehind(t *testing.T) {
+	s := newStreamServer(t, Config{Authenticate: tokenAsUser, Limits: Limits{WriteTime: time.Second, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
 	var all sync.WaitGroup
 	for n := range 30 {
 		all.Go(func() {
 			field := []string{"ticks { text }", "flood", "count(to: 100)", "broken", "crashing", "refused"}[n%6]
-			e := s.stream(t, posted("subscription { "+field+" }"), []string{"", "ann"}[n%2])
+			e := s.stream(t, postRequest("subscription { "+field+" }"), []string{"", "ann"}[n%2])
 			switch n % 5 {
 			case 0:
-				e.gone()
+				e.cancel()
 			case 1: // stalls
 			default:
 				_, _ = e.body.ReadString('\n')
-				e.gone()
+				e.cancel()
 			}
 		})
 	}
 	all.Wait()
 }
 
-// wantsNews reads an event of the schema's subscription to number and text.
-func (e *eventReader) wantsNews(numbers ...int) {
+// wantUpdates reads events of the subscription to number and text.
+func (e *eventReader) wantUpdates(numbers ...int) {
 	e.Helper()
 	for _, n := range numbers {
-		e.wants(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"x\"}}}\n\n", n, n))
+		e.wantEvents(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"x\"}}}\n\n", n, n))
 	}
 }
 
-// follow asks for a stream of what is told about "a", after the last event, "" for none.
-func (s *house) follow(t *testing.T, token, last string) *eventReader {
+// follow subscribes to the topic "a" after the last event, "" for none.
+func (s *testServer) follow(t *testing.T, token, last string) *eventReader {
 	t.Helper()
 	before := s.schema.Running("told")
-	e := s.streamAfter(t, posted(ofA), token, last)
-	e.wants(emptyComment)
-	eventually(t, "it follows", func() bool { return s.schema.Running("told") == before+1 })
+	e := s.streamAfter(t, postRequest(subscribeToA), token, last)
+	e.wantEvents(emptyComment)
+	eventually(t, "the stream is subscribed", func() bool { return s.schema.Running("told") == before+1 })
 	return e
 }
 
-func TestStreamsAndSocketsShareExecutions(t *testing.T) {
-	s := openStreams(t, Config{Authenticate: named})
+func TestStreamsShareExecutions(t *testing.T) {
+	s := newStreamServer(t, Config{Authenticate: tokenAsUser})
 	ann, bob := s.follow(t, "ann", ""), s.follow(t, "bob", "")
 	for n := range 3 {
 		s.schema.Tell("a", "x")
-		ann.wantsNews(n + 1)
-		bob.wantsNews(n + 1)
+		ann.wantUpdates(n + 1)
+		bob.wantUpdates(n + 1)
 	}
 	if n := testutil.ToFloat64(s.server.metrics.executions); n != 3 {
-		t.Errorf("%v executions", n)
+		t.Errorf("got %v executions, want 3", n)
 	}
 }
 
-func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
-	s := openStreams(t, Config{})
+func TestStreamResumesAfterLastEvent(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	first := s.follow(t, "", "")
 	for range 5 {
 		s.schema.Tell("a", "x")
 	}
-	first.wantsNews(1, 2)
-	first.gone()
-	eventually(t, "it is gone", func() bool { return s.schema.Running("told") == 0 })
+	first.wantUpdates(1, 2)
+	first.cancel()
+	eventually(t, "the subscription has ended", func() bool { return s.schema.Running("told") == 0 })
 	s.schema.Tell("a", "x")
 	again := s.follow(t, "", "2")
-	again.wantsNews(3, 4, 5, 6)
+	again.wantUpdates(3, 4, 5, 6)
 	s.schema.Tell("a", "x")
-	again.wantsNews(7)
-	s.follow(t, "", strings.Repeat("9", maxEventID+1)).gone() // which nobody can have been sent
+	again.wantUpdates(7)
+	s.follow(t, "", strings.Repeat("9", maxEventID+1)).cancel() // too long to be an ID of an event
 }
 
-func TestASharedStreamEndsAsItsSourceDoes(t *testing.T) {
-	s := openStreams(t, Config{})
+func TestSharedStreamEndsWithSource(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	e := s.follow(t, "", "")
 	s.schema.Tell("a", "x")
 	s.schema.End("a", nil)
-	e.wantsNews(1)
-	if rest := e.rest(); rest != completeEvent {
-		t.Errorf("then came %q", rest)
+	e.wantUpdates(1)
+	if rest := e.readAll(); rest != completeEvent {
+		t.Errorf("then got %q, want the end", rest)
 	}
-	failing := s.streamAfter(t, posted(`subscription { told(topic: "b") { number } }`), "", "")
-	failing.wants(emptyComment)
-	eventually(t, "it follows", func() bool { return s.schema.Running("told") == 1 })
-	s.schema.End("b", errors.New("the inside"))
-	failing.wantsRefusal(errcode.Internal)
-	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(errcode.Internal)
+	failing := s.streamAfter(t, postRequest(`subscription { told(topic: "b") { number } }`), "", "")
+	failing.wantEvents(emptyComment)
+	eventually(t, "the stream is subscribed", func() bool { return s.schema.Running("told") == 1 })
+	s.schema.End("b", errors.New("source failed"))
+	failing.wantError(errcode.Internal)
+	s.streamAfter(t, postRequest(subscribeToA), "", "not a number").wantCommentAndError(errcode.Internal)
 }
 
-func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
-	p := &people{}
-	p.change("ann", AuthResult{User: "ann", Session: "of ann"})
-	s := openStreams(t, Config{Authenticate: p.admit})
+func TestRecheckEndsStreamOfEndedSession(t *testing.T) {
+	auth := &fakeAuth{}
+	auth.set("ann", AuthResult{User: "ann", Session: "of ann"})
+	s := newStreamServer(t, Config{Authenticate: auth.authenticate})
 	e := s.follow(t, "ann", "")
 	s.server.Recheck("of ann")
 	s.schema.Tell("a", "x")
-	e.wantsNews(1)
-	p.change("ann", AuthResult{BadToken: true})
+	e.wantUpdates(1)
+	auth.set("ann", AuthResult{BadToken: true})
 	s.server.Recheck("of ann")
-	e.wantsRefusal(errcode.Unauthenticated)
-	testkit.Eventually(t, patience, func() bool { return s.server.sessions.held() == 0 })
+	e.wantError(errcode.Unauthenticated)
+	testkit.Eventually(t, testTimeout, func() bool { return s.server.sessions.size() == 0 })
 }
 
-// Who does not read is told the rest when it does.
-func TestAStreamThatIsReadSlowlyIsResumed(t *testing.T) {
-	s := openStreams(t, Config{})
+// A client that does not read gets all updates when it reads again.
+func TestSlowStreamIsResumed(t *testing.T) {
+	s := newStreamServer(t, Config{})
 	e := s.follow(t, "", "")
 	text := strings.Repeat("x", 20_000)
-	public := 0
-	for testutil.ToFloat64(s.server.metrics.lagged) == 0 { // until the buffers of the connection are full
+	updates := 0
+	for testutil.ToFloat64(s.server.metrics.lagged) == 0 { // until the connection buffers are full
 		s.schema.Tell("a", text)
 		s.server.broadcasts.work.Wait()
-		public++
+		updates++
 	}
 	for range 20 {
 		s.schema.Tell("a", text)
-		public++
+		updates++
 	}
-	for n := range public {
-		e.wants(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"%s\"}}}\n\n", n+1, n+1, text))
+	for n := range updates {
+		e.wantEvents(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"%s\"}}}\n\n", n+1, n+1, text))
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// BenchmarkIdleSocket is what sockets cost that were acknowledged, ran a subscription and
-// a query, and are silent: bytes of the process, of it those of the heap and of stacks,
-// and goroutines, for each. The clients are bare file descriptors.
+// BenchmarkIdleSocket reports the cost of an idle socket that ran a subscription and a query:
+// bytes of the process, of the heap and of stacks, and goroutines. The clients are bare file
+// descriptors.
 func BenchmarkIdleSocket(b *testing.B) {
 	const clients = 5000
 	for b.Loop() {
-		s := newSocketSite(b, quiet(Limits{SocketsPerAddress: -1, AnonymousRate: -1}))
+		s := newWSTestServer(b, quietConfig(Limits{SocketsPerAddress: -1, AnonymousRate: -1}))
 		server := httptest.NewServer(s.server)
 		before := footprintNow(b)
-		fds := openIdle(b, s, server.Listener.Addr(), clients)
+		fds := openIdleSockets(b, s, server.Listener.Addr(), clients)
 		each := footprintNow(b).each(before, clients)
 		b.ReportMetric(each.process, "RSS-B/socket")
 		b.ReportMetric(each.heap, "heap-B/socket")
@@ -40,13 +40,13 @@ func BenchmarkIdleSocket(b *testing.B) {
 	}
 }
 
-// A footprint is bytes of the process, of its heap and of its stacks, and goroutines.
+// A footprint counts bytes of the process, of its heap and of its stacks, and goroutines.
 type footprint struct{ process, heap, stack, goroutines float64 }
 
-// footprintNow is what is left after garbage collection.
+// footprintNow returns the footprint after garbage collection.
 func footprintNow(tb testing.TB) footprint {
 	tb.Helper()
-	runtime.GC() // twice with the next, for pools
+	runtime.GC() // FreeOSMemory collects again, which empties pools
 	debug.FreeOSMemory()
 	var size, resident float64 // pages
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -61,15 +61,15 @@ func footprintNow(tb testing.TB) footprint {
 	return footprint{resident * float64(os.Getpagesize()), float64(m.HeapAlloc), float64(m.StackInuse), float64(runtime.NumGoroutine())}
 }
 
-// each is the difference, shared among n.
+// each returns the difference divided by n.
 func (f footprint) each(before footprint, n float64) footprint {
 	return footprint{(f.process - before.process) / n, (f.heap - before.heap) / n, (f.stack - before.stack) / n, (f.goroutines - before.goroutines) / n}
 }
 
-// openIdle opens n sockets, and returns their file descriptors. Each has been used.
-func openIdle(tb testing.TB, s *socketSite, to net.Addr, n int) (fds []int) {
+// openIdleSockets opens n sockets, runs operations on each and returns their file descriptors.
+func openIdleSockets(tb testing.TB, s *wsTestServer, server net.Addr, n int) (fds []int) {
 	tb.Helper()
-	addr, err := netip.ParseAddrPort(to.String())
+	addr, err := netip.ParseAddrPort(server.String())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func openIdle(tb testing.TB, s *socketSite, to net.Addr, n int) (fds []int) {
 		must(err)
 		fds = append(fds, fd)
 		must(syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}))
-		_, err = syscall.Write(fd, []byte(handshakeOf(addr.String())))
+		_, err = syscall.Write(fd, []byte(handshakeRequest(addr.String())))
 		must(err)
 		read := 0
-		until := func(what []byte) {
-			for read = 0; !bytes.Contains(buf[:read], what); {
+		readUntil := func(text []byte) {
+			for read = 0; !bytes.Contains(buf[:read], text); {
 				n, err := syscall.Read(fd, buf[read:])
 				must(err)
 				if n == 0 {
@@ -106,12 +106,12 @@ func openIdle(tb testing.TB, s *socketSite, to net.Addr, n int) (fds []int) {
 				read += n
 			}
 		}
-		until([]byte("\r\n\r\n"))
+		readUntil([]byte("\r\n\r\n"))
 		_, err = syscall.Write(fd, first)
 		must(err)
-		until(last)
+		readUntil(last)
 	}
-	eventually(tb, "nothing runs", func() bool {
+	eventually(tb, "no operation runs", func() bool {
 		return testutil.ToFloat64(s.server.sockets.metrics.operations) == 0 && s.Subscriptions() == 0
 	})
 	return fds

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func FuzzMessagesOfClients(f *testing.F) {
+func FuzzClientMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connection_init","payload":{"authorization":"Bearer x"}}`,
 		`{"type":"subscribe","id":"1","payload":{"query":"{a}","operationName":"b","variables":{"c":[1.5e3]},"extensions":null}}`,
@@ -24,25 +24,25 @@ func FuzzMessagesOfClients(f *testing.F) {
 		}
 		switch {
 		case !slices.Contains([]string{messageInit, messageSubscribe, messageComplete, messagePing, messagePong}, m.kind):
-			t.Errorf("no client may send %q", m.kind)
+			t.Errorf("got type %q, want a client message", m.kind)
 		case len(m.id) > maxOperationID, m.id == "" && (m.kind == messageSubscribe || m.kind == messageComplete):
-			t.Errorf("the id is %q", m.id)
+			t.Errorf("got invalid id %q", m.id)
 		case m.payload != nil && (m.payload[0] != '{' || !json.Valid(m.payload)):
-			t.Errorf("the payload is %q", m.payload)
+			t.Errorf("got payload %q, want an object", m.payload)
 		}
 		_, _ = m.credentials()
 		if params, err := m.params(nil); err == nil && m.payload == nil {
-			t.Errorf("%+v was read from no payload", params)
+			t.Errorf("got %+v without a payload, want an error", params)
 		}
-		var back struct {
+		var decoded struct {
 			Type, ID string
 			Payload  json.RawMessage
 		}
-		if err := json.Unmarshal(encodeMessage(m.kind, m.id, m.payload), &back); err != nil {
-			t.Errorf("what is sent back is no JSON: %v", err)
+		if err := json.Unmarshal(encodeMessage(m.kind, m.id, m.payload), &decoded); err != nil {
+			t.Errorf("decode frame: %v", err)
 		}
-		if back.Type != m.kind || back.ID != m.id {
-			t.Errorf("%q, %q became %q, %q", m.kind, m.id, back.Type, back.ID)
+		if decoded.Type != m.kind || decoded.ID != m.id {
+			t.Errorf("got %q, %q, want %q, %q", decoded.Type, decoded.ID, m.kind, m.id)
 		}
 	})
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Here clients come over pipes, in bubbles of synctest: there time passes only
-// while everybody waits, and no goroutine may be left in the end.
+// These tests use pipes in synctest bubbles. Time passes only while all goroutines wait, and a
+// bubble fails if goroutines are left.
 
-// startPiped is start for a bubble, whose end looks for goroutines.
-func startPiped(t *testing.T, cfg Config, server *http.Server) *socketSite {
+// startPipeServer is startServer for a bubble, which checks for leaked goroutines itself.
+func startPipeServer(t *testing.T, cfg Config, server *http.Server) *wsTestServer {
 	t.Helper()
-	s := newSocketSite(t, cfg)
+	s := newWSTestServer(t, cfg)
 	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server.Handler = s.server
 	var serving sync.WaitGroup
@@ -70,67 +70,67 @@ func (l *pipeListener) Close() error { close(l.closed); return nil }
 
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-func TestInitComesInTimeOrTheSocketCloses(t *testing.T) {
+func TestSocketWithoutInitCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{}, &http.Server{})
-		begin, late, inTime := time.Now(), s.visit(t), s.visit(t)
+		s := startPipeServer(t, Config{}, &http.Server{})
+		begin, late, inTime := time.Now(), s.connect(t), s.connect(t)
 		time.Sleep(5*time.Second - 1)
-		inTime.introduce("")
-		late.wantsClose(4408)
+		inTime.sendInit("")
+		late.wantClose(4408)
 		if took := time.Since(begin); took != 5*time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("closed after %v, want 5s", took)
 		}
-		inTime.lives()
+		inTime.wantPong()
 	})
 }
 
-func TestASocketOutlivesTheTimesOfTheHTTPServer(t *testing.T) {
+func TestSocketOutlivesServerTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{}, &http.Server{ReadTimeout: time.Second, WriteTimeout: time.Second, IdleTimeout: time.Second})
-		v := s.enter(t, "")
+		s := startPipeServer(t, Config{}, &http.Server{ReadTimeout: time.Second, WriteTimeout: time.Second, IdleTimeout: time.Second})
+		v := s.connectAs(t, "")
 		time.Sleep(20 * time.Second)
-		v.lives()
+		v.wantPong()
 	})
 }
 
-func TestSocketIsPingedAndDroppedWhenItIsSilent(t *testing.T) {
+func TestSilentSocketIsDropped(t *testing.T) {
 	tests := []struct {
 		name           string
 		answers        bool
 		code           websocket.StatusCode
-		earliest, last time.Duration // of its end
-		pings          int           // at least
+		minEnd, maxEnd time.Duration
+		minPings       int
 	}{
-		{"who answers lives until it is old", true, 1012, 54 * time.Minute, 66 * time.Minute, 54 * 60 / 28},
-		{"who does not is dropped", false, -1, 50 * time.Second, 50 * time.Second, 1},
+		{"answering socket ends at its maximum age", true, 1012, 54 * time.Minute, 66 * time.Minute, 54 * 60 / 28},
+		{"silent socket is dropped", false, -1, 50 * time.Second, 50 * time.Second, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, Config{}, &http.Server{})
+				s := startPipeServer(t, Config{}, &http.Server{})
 				var pings atomic.Int32
 				v, _ := s.dialWith(t, &websocket.DialOptions{Subprotocols: []string{subprotocol}, OnPingReceived: func(context.Context, []byte) bool {
 					pings.Add(1)
 					return tt.answers
 				}})
-				v.introduce("")
+				v.sendInit("")
 				begin := time.Now()
-				v.wantsClose(tt.code)
-				if took := time.Since(begin); took < tt.earliest || took > tt.last {
-					t.Errorf("it ended after %v, want %v to %v", took, tt.earliest, tt.last)
+				v.wantClose(tt.code)
+				if took := time.Since(begin); took < tt.minEnd || took > tt.maxEnd {
+					t.Errorf("ended after %v, want %v to %v", took, tt.minEnd, tt.maxEnd)
 				}
-				if n := int(pings.Load()); n < tt.pings {
-					t.Errorf("%d pings, want %d at least", n, tt.pings)
+				if n := int(pings.Load()); n < tt.minPings {
+					t.Errorf("got %d pings, want at least %d", n, tt.minPings)
 				}
 			})
 		})
 	}
 }
 
-func TestAMessageWithoutEndIsNoSignOfLife(t *testing.T) {
+func TestEndlessMessageIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{}, &http.Server{})
-		v := s.enter(t, "")
+		s := startPipeServer(t, Config{}, &http.Server{})
+		v := s.connectAs(t, "")
 		begin := time.Now()
 		var reading sync.WaitGroup
 		reading.Go(func() { // and answers pings
@@ -140,54 +140,54 @@ func TestAMessageWithoutEndIsNoSignOfLife(t *testing.T) {
 		w, err := v.conn.Writer(t.Context(), websocket.MessageText)
 		for err == nil {
 			if _, err = io.WriteString(w, " "); err == nil {
-				err = v.conn.Ping(t.Context()) // which flushes
+				err = v.conn.Ping(t.Context()) // flushes
 			}
 			time.Sleep(time.Second)
 		}
 		if took := time.Since(begin); took < 50*time.Second || took > 55*time.Second {
-			t.Errorf("it ended after %v", took)
+			t.Errorf("ended after %v, want 50s to 55s", took)
 		}
 		reading.Wait()
 	})
 }
 
-func TestAnOpenSocketEndsWithItsSession(t *testing.T) {
+func TestOpenSocketEndsWithSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{}, &http.Server{})
-		v, nobody := s.enter(t, "ann"), s.enter(t, "")
+		s := startPipeServer(t, Config{}, &http.Server{})
+		v, anonymous := s.connectAs(t, "ann"), s.connectAs(t, "")
 		ends := make(chan websocket.StatusCode, 2)
-		for _, one := range []*visitor{v, nobody} {
+		for _, client := range []*wsClient{v, anonymous} {
 			go func() {
-				_, err := one.read()
+				_, err := client.read()
 				ends <- websocket.CloseStatus(err)
 			}()
 		}
-		asked := s.people.asked()
-		s.people.change("ann", AuthResult{Unavailable: true})
+		asked := s.auth.lookups()
+		s.auth.set("ann", AuthResult{Unavailable: true})
 		time.Sleep(5 * time.Minute)
-		if n := s.people.asked() - asked; n < 4 || n > 6 {
-			t.Errorf("asked %d times in five minutes", n)
+		if n := s.auth.lookups() - asked; n < 4 || n > 6 {
+			t.Errorf("got %d lookups in five minutes, want 4 to 6", n)
 		}
 		if len(ends) > 0 {
-			t.Fatalf("closed with %d while nobody could say", <-ends)
+			t.Fatalf("got close code %d while lookups are unavailable", <-ends)
 		}
-		s.people.change("ann", AuthResult{BadToken: true})
+		s.auth.set("ann", AuthResult{BadToken: true})
 		begin := time.Now()
 		if code := <-ends; code != 4403 || time.Since(begin) > 66*time.Second {
-			t.Errorf("closed with %d after %v", code, time.Since(begin))
+			t.Errorf("got close code %d after %v, want 4403 within 66s", code, time.Since(begin))
 		}
-		nobody.send(pingMessage)
+		anonymous.send(pingMessage)
 		synctest.Wait()
 		if got := testutil.ToFloat64(s.server.sockets.metrics.open); got != 1 {
-			t.Errorf("%v sockets are open, want that of nobody", got)
+			t.Errorf("got %v open sockets, want 1", got)
 		}
 	})
 }
 
-func TestWhoReadsTooSlowlyIsToldWhereItCan(t *testing.T) {
+func TestSlowReaderIsClosedWithCode(t *testing.T) {
 	tests := []struct {
 		name  string
-		pause time.Duration // before it reads on
+		pause time.Duration // before the client reads
 		want  websocket.StatusCode
 	}{
 		{"in time", 4 * time.Second, 0},
@@ -197,11 +197,11 @@ func TestWhoReadsTooSlowlyIsToldWhereItCan(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, Config{}, &http.Server{})
-				v := s.enter(t, "")
+				s := startPipeServer(t, Config{}, &http.Server{})
+				v := s.connectAs(t, "")
 				v.subscribe("1", "subscription { flood }")
 				time.Sleep(tt.pause)
-				_, err := v.read() // what was on its way
+				_, err := v.read() // a message in flight
 				for range 10 {
 					if err == nil {
 						_, err = v.read()
@@ -209,11 +209,11 @@ func TestWhoReadsTooSlowlyIsToldWhereItCan(t *testing.T) {
 				}
 				switch {
 				case tt.want == 0 && err != nil, tt.want != 0 && websocket.CloseStatus(err) != tt.want:
-					t.Errorf("it ended with %v, want %d", err, tt.want)
+					t.Errorf("got %v, want close code %d", err, tt.want)
 				}
 				synctest.Wait()
-				if tt.want != 0 && (s.closes("4512") != 1 || s.Running("flood") != 0) {
-					t.Errorf("%v were closed, %d floods run", s.closes("4512"), s.Running("flood"))
+				if tt.want != 0 && (s.closeCount("4512") != 1 || s.Running("flood") != 0) {
+					t.Errorf("got %v sockets closed and %d resolvers running, want 1 and 0", s.closeCount("4512"), s.Running("flood"))
 				}
 				_ = v.conn.CloseNow()
 			})
@@ -221,9 +221,9 @@ func TestWhoReadsTooSlowlyIsToldWhereItCan(t *testing.T) {
 	}
 }
 
-func TestCloseSpreadsTheEndOfSockets(t *testing.T) {
+func TestCloseSpreadsSocketEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{}, &http.Server{})
+		s := startPipeServer(t, Config{}, &http.Server{})
 		const (
 			sockets = 10
 			over    = 50 * time.Millisecond
@@ -234,9 +234,9 @@ func TestCloseSpreadsTheEndOfSockets(t *testing.T) {
 		ends := map[time.Duration]int{}
 		var clients sync.WaitGroup
 		for n := range sockets {
-			v := s.enter(t, "")
+			v := s.connectAs(t, "")
 			clients.Go(func() {
-				v.wantsClose(1012)
+				v.wantClose(1012)
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, n)
@@ -252,27 +252,27 @@ func TestCloseSpreadsTheEndOfSockets(t *testing.T) {
 			want[time.Duration(n)*over/sockets]++
 		}
 		if d := cmp.Diff(want, ends); d != "" {
-			t.Errorf("sockets that ended by the time (-want +got)\n%s", d)
+			t.Errorf("ended sockets by time (-want +got)\n%s", d)
 		}
-		if slices.IsSorted(order) { // as it is once in 3.6 million times
-			t.Errorf("closed in the order %v", order)
+		if slices.IsSorted(order) { // by chance once in 3.6 million runs
+			t.Errorf("got the order %v, want a random one", order)
 		}
 	})
 }
 
-func TestCloseDropsTheStubbornWhenItsContextEnds(t *testing.T) {
+func TestCloseDropsUnresponsiveSocketsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{Limits: Limits{WriteTime: time.Hour}}, &http.Server{})
-		s.enter(t, "") // it does not read, and so never answers the close frame
+		s := startPipeServer(t, Config{Limits: Limits{WriteTime: time.Hour}}, &http.Server{})
+		s.connectAs(t, "") // it does not read, so it never answers the close frame
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.server.sockets.Close(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
 		synctest.Wait()
 		if open, took := testutil.ToFloat64(s.server.sockets.metrics.open), time.Since(begin); open != 0 || took != time.Second {
-			t.Errorf("%v sockets are open after %v", open, took)
+			t.Errorf("got %v open sockets after %v, want 0 after 1s", open, took)
 		}
 	})
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A bareClient is a client's end of a connection without anything that reads by itself.
+// A bareClient is the client end of a connection. Nothing reads from it in the background.
 type bareClient struct {
 	*testing.T
 	net.Conn
 	read *bufio.Reader
 }
 
-// bare opens a socket, and returns both of its ends.
-func (s *socketSite) bare(t *testing.T) (*bareClient, *wsConn) {
+// bare opens a socket and returns both ends.
+func (s *wsTestServer) bare(t *testing.T) (*bareClient, *wsConn) {
 	t.Helper()
 	known := map[*wsConn]bool{}
 	for _, c := range s.sockets() {
@@ -42,7 +42,7 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *wsConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, handshakeOf("x"))
+	_, err = io.WriteString(conn, handshakeRequest("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,29 +53,29 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *wsConn) {
 	}
 	_ = res.Body.Close() // an upgrade has none
 	if res.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("the upgrade was answered with %s", res.Status)
+		t.Fatalf("upgrade: got %s, want 101", res.Status)
 	}
-	var mine *wsConn
+	var opened *wsConn
 	eventually(t, "the socket is open", func() bool {
 		for _, c := range s.sockets() {
 			if !known[c] {
-				mine = c
+				opened = c
 			}
 		}
-		return mine != nil
+		return opened != nil
 	})
-	return client, mine
+	return client, opened
 }
 
-// handshakeOf is the request of somebody who wants a socket, with what a browser sends.
-func handshakeOf(host string) string {
+// handshakeRequest is an upgrade request with the headers of a browser.
+func handshakeRequest(host string) string {
 	return "GET / HTTP/1.1\r\nHost: " + host + "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n" +
 		"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\nAccept: */*\r\nAccept-Language: en-US,en;q=0.5\r\n" +
 		"Accept-Encoding: gzip, deflate, br, zstd\r\nOrigin: http://" + host + "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
 }
 
-func (s *socketSite) sockets() []*wsConn {
+func (s *wsTestServer) sockets() []*wsConn {
 	all := s.server.sockets
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -118,19 +118,21 @@ func (c *bareClient) send(first byte, payload string) {
 	}
 }
 
-// quiet are limits with which a socket says nothing by itself.
-func quiet(l Limits) Config {
+// quietConfig returns a Config with which a socket sends nothing by itself.
+func quietConfig(l Limits) Config {
 	l.InitTime, l.Ping, l.MessageRate = -1, -1, -1
 	return Config{Limits: l}
 }
 
-func (s *socketSite) slow(action string) float64 {
+func (s *wsTestServer) slowCount(action string) float64 {
 	return testutil.ToFloat64(s.server.sockets.metrics.slow[action])
 }
 
-func (s *socketSite) waiting() float64 { return testutil.ToFloat64(s.server.sockets.metrics.queued) }
+func (s *wsTestServer) queuedBytes() float64 {
+	return testutil.ToFloat64(s.server.sockets.metrics.queued)
+}
 
-func TestAFrameHasTheHeaderOfItsLength(t *testing.T) {
+func TestFrameHeaderEncodesLength(t *testing.T) {
 	for _, tt := range []struct {
 		length int
 		header []byte
@@ -144,27 +146,27 @@ func TestAFrameHasTheHeaderOfItsLength(t *testing.T) {
 		message := bytes.Repeat([]byte("x"), tt.length)
 		want := append(append([]byte("before"), tt.header...), message...)
 		if got := appendFrame([]byte("before"), message[:tt.length/3], nil, message[tt.length/3:]); !bytes.Equal(got, want) {
-			t.Errorf("the frame of %d bytes begins with %x", tt.length, got[:min(len(got), 20)])
+			t.Errorf("frame of %d bytes: got %x, want %x", tt.length, got[:min(len(got), 20)], want[:min(len(want), 20)])
 		}
 	}
 }
 
-func TestWhatTheKernelTakesCostsNoMemory(t *testing.T) {
-	s := start(t, quiet(Limits{}))
+func TestDirectWritesDoNotAllocate(t *testing.T) {
+	s := startServer(t, quietConfig(Limits{}))
 	client, c := s.bare(t)
 	go func() { _, _ = client.WriteTo(io.Discard) }()
 	frame := appendFrame(nil, []byte(pong))
 	if n := testing.AllocsPerRun(100, func() { c.out.offer(frame) }); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want 0", n)
 	}
-	if s.slow(slowQueued) != 0 {
-		t.Error("it had to wait")
+	if s.slowCount(slowQueued) != 0 {
+		t.Error("got a queued frame, want a direct write")
 	}
 }
 
 func (c *bareClient) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, c.Conn) }
 
-// A timedConn knows the deadline that was set last.
+// A timedConn records its last write deadline.
 type timedConn struct {
 	net.Conn
 	deadline atomic.Pointer[time.Time]
@@ -175,9 +177,9 @@ func (c *timedConn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-func TestWhatASocketDoesNotTakeWaits(t *testing.T) {
-	const queue, kernel = mb, 400 * kb // the second is more than the kernel takes with these buffers
-	s := start(t, quiet(Limits{Queue: queue, WriteTime: time.Hour}))
+func TestUnwrittenFramesAreQueued(t *testing.T) {
+	const queue, kernel = mb, 400 * kb // kernel exceeds what the kernel accepts with these buffers
+	s := startServer(t, quietConfig(Limits{Queue: queue, WriteTime: time.Hour}))
 	client, c := s.bare(t)
 	for _, err := range []error{client.Conn.(*net.TCPConn).SetReadBuffer(32 * kb), c.netConn.(*net.TCPConn).SetWriteBuffer(64 * kb)} {
 		if err != nil {
@@ -188,32 +190,32 @@ func TestWhatASocketDoesNotTakeWaits(t *testing.T) {
 	c.out.conn = timed
 	drained := make(chan struct{}, 10)
 	c.out.onDrained = func() { drained <- struct{}{} }
-	var taken int
-	frames := func(n int) []byte { // two of them
+	var accepted int
+	frames := func(n int) []byte { // two frames
 		first := appendFrame(nil, fmt.Appendf(nil, "%d", n))
 		return appendFrame(first, fmt.Appendf(nil, "%d again", n), bytes.Repeat([]byte("."), 2000))
 	}
-	for c.out.offer(frames(taken)) {
-		taken++
+	for c.out.offer(frames(accepted)) {
+		accepted++
 	}
-	queued := s.slow(slowQueued) // the first that waited may have been taken soon
-	if s.slow(slowRefused) != 1 || queued == 0 {
-		t.Errorf("refused %v, queued %v", s.slow(slowRefused), queued)
+	queued := s.slowCount(slowQueued) // the first queued frame may have been written soon
+	if s.slowCount(slowRefused) != 1 || queued == 0 {
+		t.Errorf("got %v refused and %v queued, want 1 and more than 0", s.slowCount(slowRefused), queued)
 	}
-	if n := s.waiting(); n <= queue-kernel || n > queue+3*kb+chunkSize {
-		t.Errorf("%v bytes wait", n)
+	if n := s.queuedBytes(); n <= queue-kernel || n > queue+3*kb+chunkSize {
+		t.Errorf("got %v queued bytes, want about %d", n, queue)
 	}
-	c.ping() // which is never refused
-	sent, before := make(chan bool), s.waiting()
+	c.ping() // never refused
+	sent, before := make(chan bool), s.queuedBytes()
 	go func() { sent <- c.write(t.Context(), []byte("at the end")) }()
-	eventually(t, "the message waits", func() bool { return s.waiting() > before })
+	eventually(t, "the message is queued", func() bool { return s.queuedBytes() > before })
 	check := func(want string) {
 		t.Helper()
 		if _, got, err := client.frame(); err != nil || strings.TrimRight(string(got), ".") != want {
 			t.Fatalf("got %.20q, %v, want %q", got, err, want)
 		}
 	}
-	for n := range taken {
+	for n := range accepted {
 		check(fmt.Sprint(n))
 		check(fmt.Sprintf("%d again", n))
 	}
@@ -224,33 +226,33 @@ func TestWhatASocketDoesNotTakeWaits(t *testing.T) {
 	}
 	<-drained
 	if at := timed.deadline.Load(); at == nil || !at.IsZero() {
-		t.Errorf("the deadline is still %v", at)
+		t.Errorf("got deadline %v, want none", at)
 	}
-	if n := s.waiting(); n != 0 {
-		t.Errorf("%v bytes wait", n)
+	if n := s.queuedBytes(); n != 0 {
+		t.Errorf("got %v queued bytes, want 0", n)
 	}
-	if !c.out.offer(frames(7)) || s.slow(slowQueued) != queued {
-		t.Error("what the kernel would take waits")
+	if !c.out.offer(frames(7)) || s.slowCount(slowQueued) != queued {
+		t.Error("got a queued frame, want a direct write")
 	}
 	check("7")
 	check("7 again")
 	go func() { sent <- c.write(t.Context(), bytes.Repeat([]byte("."), 20*mb)) }()
 	check("")
-	if !<-sent || s.slow(slowQueued) != queued+1 {
-		t.Error("the largest message did not wait, or is not sent")
+	if !<-sent || s.slowCount(slowQueued) != queued+1 {
+		t.Error("the largest message was not queued or not sent")
 	}
 	_ = client.Close()
-	s.close(t) // now nothing of it runs
+	s.close(t) // waits for its goroutines
 	if len(drained) != 0 {
-		t.Error("drained once more, but nothing was refused")
+		t.Error("got another drain without a refused frame")
 	}
 }
 
-func TestFramesOfManyStayWholeAndInOrder(t *testing.T) {
-	s := start(t, quiet(Limits{Queue: -1}))
+func TestConcurrentFramesStayWholeAndInOrder(t *testing.T) {
+	s := startServer(t, quietConfig(Limits{Queue: -1}))
 	client, c := s.bare(t)
 	if conn, ok := c.netConn.(*net.TCPConn); ok {
-		_ = conn.SetWriteBuffer(4 * kb) // so that nearly everything has to wait
+		_ = conn.SetWriteBuffer(4 * kb) // so that nearly every frame is queued
 	}
 	const each = 200
 	var writers sync.WaitGroup
@@ -261,7 +263,7 @@ func TestFramesOfManyStayWholeAndInOrder(t *testing.T) {
 				if writer < 2 {
 					c.out.offer(appendFrame(nil, text))
 				} else if !c.write(t.Context(), text) {
-					t.Error("not sent")
+					t.Error("write: got false, want true")
 				}
 			}
 		})
@@ -284,85 +286,85 @@ func TestFramesOfManyStayWholeAndInOrder(t *testing.T) {
 		var writer, n int
 		if _, err := fmt.Sscanf(string(payload[:min(len(payload), 20)]), "%d %d", &writer, &n); err != nil || first != textFrame || n != next[writer] ||
 			!bytes.HasSuffix(payload, bytes.Repeat([]byte("x"), n*n*(1+writer%2))) {
-			t.Fatalf("got %x %.20q, after %v", first, payload, next)
+			t.Fatalf("got %x %.20q, want a next frame of %v", first, payload, next)
 		}
 		next[writer]++
 	}
 	writers.Wait()
 	if pongs != each {
-		t.Errorf("%d pongs", pongs)
+		t.Errorf("got %d pongs, want %d", pongs, each)
 	}
 }
 
-func TestWhoTakesNothingIsGoneInTime(t *testing.T) {
+func TestStalledReaderIsDroppedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, quiet(Limits{}), &http.Server{})
+		s := startPipeServer(t, quietConfig(Limits{}), &http.Server{})
 		_, c := s.bare(t)
 		begin := time.Now()
 		c.out.offer(appendFrame(nil, make([]byte, 100_000)))
-		go c.write(t.Context(), make([]byte, 100_000)) // whose end the bubble waits for
+		go c.write(t.Context(), make([]byte, 100_000)) // the bubble waits for its end
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if open := testutil.ToFloat64(s.server.sockets.metrics.open); open != 0 || s.waiting() != 0 || s.closes("4512") != 1 || s.slow(slowDropped) != 1 {
-			t.Errorf("after %v: %v are open, %v bytes wait, closed %v, dropped %v", time.Since(begin), open, s.waiting(), s.closes("4512"), s.slow(slowDropped))
+		if open := testutil.ToFloat64(s.server.sockets.metrics.open); open != 0 || s.queuedBytes() != 0 || s.closeCount("4512") != 1 || s.slowCount(slowDropped) != 1 {
+			t.Errorf("after %v: got %v open, %v queued bytes, %v closed, %v dropped, want 0, 0, 1, 1", time.Since(begin), open, s.queuedBytes(), s.closeCount("4512"), s.slowCount(slowDropped))
 		}
 		if c.out.offer(appendFrame(nil, nil)) {
-			t.Error("it takes more")
+			t.Error("got a frame accepted after the end")
 		}
 	})
 }
 
-func TestHowFastAClientMustRead(t *testing.T) {
+func TestClientMustReadAtMinimumRate(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		rate int // bytes a second
+		rate int // bytes per second
 		code websocket.StatusCode
 	}{
 		{"fast enough", 70 * kb, 0},
-		{"all the time a little, but too slowly", 30 * kb, 4512},
+		{"steady but too slow", 30 * kb, 4512},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, quiet(Limits{}), &http.Server{})
+				s := startPipeServer(t, quietConfig(Limits{}), &http.Server{})
 				client, c := s.bare(t)
 				sent := make(chan bool, 1)
 				go func() { sent <- c.write(t.Context(), make([]byte, mb)) }()
 				for len(sent) == 0 {
 					time.Sleep(100 * time.Millisecond)
-					_, _ = io.CopyN(io.Discard, client.read, int64(tt.rate/10)) // or it is closed
+					_, _ = io.CopyN(io.Discard, client.read, int64(tt.rate/10)) // fails when the socket closes
 					synctest.Wait()
 				}
-				if ok := <-sent; ok != (tt.code == 0) || s.closes("4512") == 1 != (tt.code == 4512) {
-					t.Errorf("sent: %v, closed with 4512: %v", ok, s.closes("4512"))
+				if ok := <-sent; ok != (tt.code == 0) || s.closeCount("4512") == 1 != (tt.code == 4512) {
+					t.Errorf("got sent %v and %v sockets closed with 4512, want close code %d", ok, s.closeCount("4512"), tt.code)
 				}
 			})
 		})
 	}
 }
 
-func TestNothingFollowsACloseFrame(t *testing.T) {
-	s := start(t, quiet(Limits{}))
+func TestNothingFollowsCloseFrame(t *testing.T) {
+	s := startServer(t, quietConfig(Limits{}))
 	for _, tt := range []struct {
 		name string
 		end  func(*bareClient, *wsConn)
 	}{
-		{"of the server", func(_ *bareClient, c *wsConn) { c.end(websocket.StatusServiceRestart, "restart") }},
-		{"of the client", func(client *bareClient, _ *wsConn) { client.send(closeFrame, "\x03\xf4") }},
+		{"server closes", func(_ *bareClient, c *wsConn) { c.end(websocket.StatusServiceRestart, "restart") }},
+		{"client closes", func(client *bareClient, _ *wsConn) { client.send(closeFrame, "\x03\xf4") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, c := s.bare(t)
 			tt.end(client, c)
 			first, payload, err := client.frame()
 			if err != nil || first != closeFrame || binary.BigEndian.Uint16(payload) != 1012 {
-				t.Fatalf("got %x %q, %v", first, payload, err)
+				t.Fatalf("got %x %q, %v, want close code 1012", first, payload, err)
 			}
 			if c.out.offer(appendFrame(nil, []byte(pong))) || c.write(t.Context(), []byte(pong)) {
-				t.Error("it takes a message")
+				t.Error("got a message accepted after the close frame")
 			}
 			c.ping()
-			client.send(closeFrame, "\x03\xf4") // its part, or one too many
-			if rest, err := io.ReadAll(client.read); len(rest) > 0 || err != nil && tt.name == "of the server" {
-				t.Errorf("got %q, %v", rest, err)
+			client.send(closeFrame, "\x03\xf4") // the answer, or a second close frame
+			if rest, err := io.ReadAll(client.read); len(rest) > 0 || err != nil && tt.name == "server closes" {
+				t.Errorf("got %q, %v, want the end", rest, err)
 			}
 		})
 	}
