@@ -303,31 +303,6 @@ func without(hits []hit, exceptions []exception) (rest []hit, unused []exception
 	return rest, unused
 }
 
-// rewritten removes the hits in directories of phrases_pending.txt, which are not
-// rewritten yet. The list only shrinks: a directory without hits must leave it.
-func rewritten(t *testing.T, hits []hit) []hit {
-	t.Helper()
-	pending := map[string]int{}
-	for dir := range strings.FieldsSeq(phrasesPending) {
-		pending[dir] = 0
-	}
-	hits = slices.DeleteFunc(hits, func(h hit) bool {
-		dir := path.Dir(h.file)
-		_, ok := pending[dir]
-		pending[dir]++
-		return ok
-	})
-	for dir, n := range pending {
-		if n == 0 {
-			t.Errorf("%s has no phrase left: remove it from phrases_pending.txt", dir)
-		}
-	}
-	return hits
-}
-
-//go:embed phrases_pending.txt
-var phrasesPending string
-
 func TestPhrasesAreNotInTheTree(t *testing.T) {
 	phrases, err := parsePhrases(phraseList)
 	if err != nil || len(phrases) < 45 {
@@ -342,9 +317,6 @@ func TestPhrasesAreNotInTheTree(t *testing.T) {
 		}
 	}
 	hits, unused := without(allPhrases(t, phrases, *onlyDir), exceptions)
-	if *onlyDir == "" {
-		hits = rewritten(t, hits)
-	}
 	perDir := map[string]int{}
 	for i, h := range hits {
 		perDir[path.Dir(h.file)]++

@@ -441,7 +441,7 @@ func (r *replaySubscription) Resume(after int64) {
 }
 
 // An update that was loaded ahead for a rejected message is loaded again after a resume: its
-// object may be gone by then.
+// object may no longer exist.
 func TestRejectedUpdatesAreLoadedAgain(t *testing.T) {
 	s := startFanOut(t, Config{})
 	v := s.subscribeAll(t, "", subscribeToA)[0]
