@@ -561,7 +561,7 @@ func TestRequireReturnsTheMissingPermission(t *testing.T) {
 		want   apierror.Kind // "" for no error
 	}{
 		{Viewer{}, Customer, apierror.Unauthenticated},
-		{Viewer{unknown: storetest.ErrCut}, Customer, apierror.Unavailable},
+		{Viewer{unknown: storetest.ErrInjected}, Customer, apierror.Unavailable},
 		{as(Customer), Customer, ""},
 		{as(Customer), Merchant, apierror.Forbidden},
 		{as(Merchant), Customer, ""},

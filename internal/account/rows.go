@@ -31,7 +31,7 @@ type statements struct {
 
 func openStatements(dialect string) (s statements) {
 	var users, lockCounts string
-	if err := sqldb.Read(files, dialect, map[string]*string{
+	if err := sqldb.ReadStatements(files, dialect, map[string]*string{
 		"users": &users, "lock_counts": &lockCounts, "add_counts": &s.addCounts,
 	}); err != nil {
 		panic(fmt.Sprintf("account: %v", err)) // the files are embedded

@@ -463,8 +463,8 @@ func (d deadKey) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (d deadKey) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if d.dead.Load() && slices.Contains(cmd.Args(), any(d.key)) {
-			cmd.SetErr(storetest.ErrCut)
-			return storetest.ErrCut
+			cmd.SetErr(storetest.ErrInjected)
+			return storetest.ErrInjected
 		}
 		return next(ctx, cmd)
 	}
@@ -480,8 +480,8 @@ func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 			if !slices.Contains(cmd.Args(), any(d.key)) {
 				return false
 			}
-			cmd.SetErr(storetest.ErrCut)
-			failed = storetest.ErrCut
+			cmd.SetErr(storetest.ErrInjected)
+			failed = storetest.ErrInjected
 			return true
 		})
 		return errors.Join(next(ctx, rest), failed)

@@ -117,7 +117,7 @@ func TestBackupIsRestored(t *testing.T) {
 // A base backup and the WAL archive restore any moment since the backup: with earlier
 // commits and without later ones. The steps are those of docs/operations.md.
 func TestPointInTimeRecovery(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")

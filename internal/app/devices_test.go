@@ -108,7 +108,7 @@ func passwordLogin(t *testing.T, s *apptest.Server, phone, password string) (cod
 
 // Each request comes from another address.
 func TestOtherClientsCannotLockOutAnOwner(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		const phone, password = "13800001111", "correct horse"

@@ -215,7 +215,7 @@ func (g *gate) drop(t *testing.T) {
 // Two processes are killed while they push a note to 49 000 inboxes. A third completes the
 // fan-out and repeats no stored batch. Followers see the note even before its push.
 func TestFanOutCompletesAfterTwoKills(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	t.Parallel()
 	const followers, batch = 49_000, 1000
 	stack := apptest.Real(t)

@@ -91,7 +91,7 @@ func within2Percent(got, want int) bool {
 // Ten thousand visitors view one to three pages each, on three servers, one of which stops.
 // Some visitors are signed in and have two devices.
 func TestTenThousandVisitorsOverThreeServers(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	t.Parallel()
 	const people, signedIn, callers = 10_000, 20, 8
 	stack := apptest.Real(t)

@@ -94,7 +94,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := sqldb.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "upsert": &s.sql.upsert}); err != nil {
+	if err := sqldb.ReadStatements(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "upsert": &s.sql.upsert}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
 	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})

@@ -186,5 +186,5 @@ func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 // pendingJobs returns the number of pending outbox jobs.
 func (p *process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
-	return storetest.Waiting(t, p.box)
+	return storetest.CountWaiting(t, p.box)
 }

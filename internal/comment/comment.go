@@ -108,7 +108,7 @@ type Config struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, outbox: box, notes: cfg.Notes, shops: cfg.Shops, quota: cfg.Quota, now: cfg.Now}
 	var lockNotes, lockComments string
-	err := sqldb.Read(files, db.Dialect(), map[string]*string{
+	err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{
 		"insert": &s.sql.insert, "add_counts": &s.sql.addCounts, "lock_notes": &lockNotes, "lock_comments": &lockComments,
 		"onnotes": &s.sql.onNotes, "below": &s.sql.replies,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,

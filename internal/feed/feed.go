@@ -131,7 +131,7 @@ type statements struct{ newest, events, begun, followees string }
 // closes the dependencies after [Service.Wait].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
-	if err := sqldb.Read(files, db.Dialect(), map[string]*string{
+	if err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{
 		"newest": &s.sql.newest, "events": &s.sql.events, "begun": &s.sql.begun, "followees": &s.sql.followees,
 	}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program

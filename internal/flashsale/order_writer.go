@@ -52,7 +52,7 @@ func loadStatements(dialect string) (statements, error) {
 	} else {
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}
-	if err := sqldb.Read(sqlFiles, dialect, texts); err != nil {
+	if err := sqldb.ReadStatements(sqlFiles, dialect, texts); err != nil {
 		return statements{}, fmt.Errorf("read statements of flash sales: %w", err)
 	}
 	return s, nil

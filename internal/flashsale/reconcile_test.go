@@ -452,7 +452,7 @@ func sqlSent(t *testing.T, g *stage) (n float64) {
 }
 
 func TestManyBuyersAreComparedInBatches(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	const buyers = 100_000
 	g := newStage(t, storetest.Real(t))
 	at := g.put(stagedSale{stock: 120_000})

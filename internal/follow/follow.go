@@ -111,7 +111,7 @@ var files embed.FS
 type statements struct{ followees, followers, find, insert, remove, counts, orphans string }
 
 func loadStatements(dialect string) (s statements) {
-	err := sqldb.Read(files, dialect, map[string]*string{
+	err := sqldb.ReadStatements(files, dialect, map[string]*string{
 		"followees": &s.followees, "followers": &s.followers, "find": &s.find, "insert": &s.insert, "remove": &s.remove, "counts": &s.counts, "orphans": &s.orphans,
 	})
 	if err != nil {

@@ -341,7 +341,7 @@ func refusal(err error) string {
 // pendingJobs returns the number of unfinished outbox jobs.
 func (p process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
-	return storetest.Waiting(t, p.box)
+	return storetest.CountWaiting(t, p.box)
 }
 
 // cost returns the round trips to Redis and the statements since the last call.

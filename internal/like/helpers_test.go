@@ -284,7 +284,7 @@ func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 // waitingJobs returns the number of waiting outbox jobs.
 func (p *process) waitingJobs(t *testing.T) int64 {
 	t.Helper()
-	return storetest.Waiting(t, p.box)
+	return storetest.CountWaiting(t, p.box)
 }
 
 func likersKey(id int64) string {

@@ -131,7 +131,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if s.kind == Note && db.Dialect() == "postgres" {
 		texts["like_notes"] = &s.sql.likeNotes
 	}
-	if err := sqldb.Read(files, db.Dialect(), texts); err != nil {
+	if err := sqldb.ReadStatements(files, db.Dialect(), texts); err != nil {
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)

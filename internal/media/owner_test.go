@@ -154,7 +154,7 @@ func TestDeletedPicturesAreGone(t *testing.T) {
 		if n := p.DB.PictureUse.Query().CountX(ctx) + p.DB.Picture.Query().CountX(ctx); n != 0 {
 			t.Errorf("got %d rows, want 0", n)
 		}
-		if n := storetest.Waiting(t, p.box); n != 0 {
+		if n := storetest.CountWaiting(t, p.box); n != 0 {
 			t.Errorf("got %d jobs, want 0", n)
 		}
 	})
@@ -265,7 +265,7 @@ func TestUnfinishedDeletionsAreRepeated(t *testing.T) {
 		if err := p.Delete(ctx, Editor{UserID: ann}, url); err != nil {
 			t.Fatal(err)
 		}
-		if n := storetest.Waiting(t, p.box); n != 2 {
+		if n := storetest.CountWaiting(t, p.box); n != 2 {
 			t.Errorf("got %d jobs, want one for the files and one for the user", n)
 		}
 		p.files.set(false)

@@ -147,13 +147,13 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, quota: cfg.Quota, now: time.Now,
 	}
 	var notes, counted, lockCounts string
-	err := sqldb.Read(files, db.Dialect(), map[string]*string{
+	err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{
 		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
 		"insert": &s.sql.insert, "insert_counts": &s.sql.insertCounts,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.byShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
-		err = sqldb.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
+		err = sqldb.ReadStatements(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
 	}
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are embedded

@@ -322,7 +322,7 @@ func codes(err error) string {
 // pendingJobs returns the number of unfinished outbox jobs.
 func (p process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
-	return storetest.Waiting(t, p.box)
+	return storetest.CountWaiting(t, p.box)
 }
 
 func waitFor(t *testing.T, cond func() bool) {

@@ -13,7 +13,7 @@ import (
 // waitingJobs returns the number of waiting outbox jobs.
 func waitingJobs(t *testing.T, s *Service) int64 {
 	t.Helper()
-	return storetest.Waiting(t, s.outbox)
+	return storetest.CountWaiting(t, s.outbox)
 }
 
 func TestEditWithoutRedisIsPublishedByAnotherProcess(t *testing.T) {

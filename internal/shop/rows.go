@@ -30,7 +30,7 @@ type lookups struct {
 func openLookups(dialect string) lookups {
 	var shops, types, lockCounts string
 	var l lookups
-	if err := sqldb.Read(files, dialect, map[string]*string{
+	if err := sqldb.ReadStatements(files, dialect, map[string]*string{
 		"shops": &shops, "types": &types, "lock_counts": &lockCounts, "add_counts": &l.addCounts, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are embedded

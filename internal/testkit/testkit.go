@@ -140,9 +140,9 @@ func missingServer(tb testing.TB, what string) {
 	tb.Skipf("needs %s: run `make test`", what)
 }
 
-// Long skips a test under -short. Use it for tests that damage servers or stores, or need thousands
+// SkipIfShort skips a test under -short. Use it for tests that damage servers or stores, or need thousands
 // of users. CI runs with -short, `make nightly` without it.
-func Long(tb testing.TB) {
+func SkipIfShort(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("too long for -short: run `make nightly`")

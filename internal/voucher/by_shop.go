@@ -26,7 +26,7 @@ const listSize = 2 * MaxPerShop
 var files embed.FS
 
 func byShopsStatement(dialect string) (text string) {
-	if err := sqldb.Read(files, dialect, map[string]*string{"by_shops": &text}); err != nil {
+	if err := sqldb.ReadStatements(files, dialect, map[string]*string{"by_shops": &text}); err != nil {
 		panic(fmt.Sprintf("voucher: %v", err))
 	}
 	return text

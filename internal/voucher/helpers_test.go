@@ -341,7 +341,7 @@ func reasons(err error) []string {
 // jobs returns the number of unfinished outbox jobs.
 func jobs(t *testing.T, s *Service) int64 {
 	t.Helper()
-	return storetest.Waiting(t, s.outbox)
+	return storetest.CountWaiting(t, s.outbox)
 }
 
 func with[T any](d T, edit func(*T)) T {

@@ -88,7 +88,7 @@ func Feed(ctx context.Context, o FeedOptions, out, progress io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	b := &feedBench{o: o, feeds: feeds, rdb: rdb}
-	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &b.sql.crowd, "follows": &b.sql.follows, "counts": &b.sql.counts})
+	err = sqldb.ReadStatements(feedFiles, "postgres", map[string]*string{"crowd": &b.sql.crowd, "follows": &b.sql.follows, "counts": &b.sql.counts})
 	if err != nil {
 		return fmt.Errorf("bench feed: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 // other new users.
 func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.People) (ids []int64, err error) {
 	var crowd, follows, counts string
-	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})
+	err = sqldb.ReadStatements(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type VisitCounter interface {
 
 // VisitsOptions configures [Visits].
 type VisitsOptions struct {
-	Most int // visitors that are counted, at least 1000
-	Open func(ctx context.Context, redisURL string) (v VisitCounter, stop func() error, err error)
+	MaxVisitors int // visitors that are counted, at least 1000
+	Open        func(ctx context.Context, redisURL string) (v VisitCounter, stop func() error, err error)
 }
 
 const (
@@ -73,7 +73,7 @@ type visitsBench struct {
 func (b *visitsBench) accuracy(ctx context.Context) (rows []harness.Row, err error) {
 	random, sketch, n := rand.New(rand.NewPCG(1, 2026)), new(hyperloglog.Sketch), 0 //nolint:gosec // fixed on purpose
 	const key = "visit:uv:{site}:20261123"
-	for next := visitsEach; next <= b.o.Most; next *= 10 {
+	for next := visitsEach; next <= b.o.MaxVisitors; next *= 10 {
 		for ; n < next; n += visitsEach {
 			some := make([]any, visitsEach)
 			for i := range some {

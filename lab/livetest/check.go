@@ -79,10 +79,10 @@ type Fault string
 
 // Faults that the checks find.
 const (
-	Missed   Fault = "missed"       // due, and never received
-	Twice    Fault = "twice"        // received again
-	Disorder Fault = "out of order" // received after a larger number
-	Strange  Fault = "strange"      // received, and not due
+	Missed     Fault = "missed"       // due, and never received
+	Twice      Fault = "twice"        // received again
+	Disorder   Fault = "out of order" // received after a larger number
+	Unexpected Fault = "strange"      // received, and not due
 )
 
 // faults lists all kinds with their meaning.
@@ -93,7 +93,7 @@ var faults = []struct {
 	{Missed, "due, and never received"},
 	{Twice, "received again"},
 	{Disorder, "received after a newer one"},
-	{Strange, "received, and not due or wrong"},
+	{Unexpected, "received, and not due or wrong"},
 }
 
 // Breach is one message that is missing or wrong.
@@ -223,11 +223,11 @@ func (c *clientCheck) checkNote(i int, t Delivered, last int64) (seq int64, ok b
 	c.v.Received++
 	e, ok := c.log[line{t.Kind, t.Note}]
 	if !ok {
-		c.breach(Strange, i, "%s of note %d is not in the log", t.Kind, t.Note)
+		c.breach(Unexpected, i, "%s of note %d is not in the log", t.Kind, t.Note)
 		return 0, false
 	}
 	if t.Seq != e.Seq {
-		c.breach(Strange, i, "%s has the cursor of %d", e, t.Seq)
+		c.breach(Unexpected, i, "%s has the cursor of %d", e, t.Seq)
 	}
 	before, again := c.seen[e.Seq]
 	switch {
@@ -238,7 +238,7 @@ func (c *clientCheck) checkNote(i int, t Delivered, last int64) (seq int64, ok b
 	}
 	c.seen[e.Seq] = i
 	if !c.allowed(e) {
-		c.breach(Strange, i, "%s is not due%s", e, c.followsOf(e.Author))
+		c.breach(Unexpected, i, "%s is not due%s", e, c.followsOf(e.Author))
 	}
 	return e.Seq, true
 }

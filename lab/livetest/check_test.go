@@ -87,15 +87,15 @@ func TestCheck(t *testing.T) {
 			all := r.client().Received
 			all[2], all[3] = all[3], all[2]
 		}, map[Fault]int{Disorder: 1}},
-		{"author not followed", func(r *Record) { r.insert(2, Delivered{At: s(2), Kind: Added, Seq: 2, Note: 102}) }, map[Fault]int{Strange: 1}},
-		{"before the follow", func(r *Record) { r.Follows[Pair{reader, bob}][0].Since = 3 }, map[Fault]int{Strange: 1}},
+		{"author not followed", func(r *Record) { r.insert(2, Delivered{At: s(2), Kind: Added, Seq: 2, Note: 102}) }, map[Fault]int{Unexpected: 1}},
+		{"before the follow", func(r *Record) { r.Follows[Pair{reader, bob}][0].Since = 3 }, map[Fault]int{Unexpected: 1}},
 		{"followed by another user", func(r *Record) {
 			r.Follows[Pair{2, cid}] = []Follow{{}}
 			r.insert(2, Delivered{At: s(2), Kind: Added, Seq: 2, Note: 102})
-		}, map[Fault]int{Strange: 1}},
-		{"rolled back note", func(r *Record) { r.insert(7, Delivered{At: s(9), Kind: Added, Seq: never, Note: 999}) }, map[Fault]int{Strange: 1}},
-		{"removal of an existing note", func(r *Record) { r.insert(7, Delivered{At: s(9), Kind: Removed, Seq: never, Note: 108}) }, map[Fault]int{Strange: 1}},
-		{"wrong cursor", func(r *Record) { r.client().Received[3].Seq = 5 }, map[Fault]int{Strange: 1}},
+		}, map[Fault]int{Unexpected: 1}},
+		{"rolled back note", func(r *Record) { r.insert(7, Delivered{At: s(9), Kind: Added, Seq: never, Note: 999}) }, map[Fault]int{Unexpected: 1}},
+		{"removal of an existing note", func(r *Record) { r.insert(7, Delivered{At: s(9), Kind: Removed, Seq: never, Note: 108}) }, map[Fault]int{Unexpected: 1}},
+		{"wrong cursor", func(r *Record) { r.client().Received[3].Seq = 5 }, map[Fault]int{Unexpected: 1}},
 		{"cursor goes back", func(r *Record) { r.insert(4, Delivered{At: s(4.5), Kind: Ready, Seq: 3}) }, map[Fault]int{Disorder: 1}},
 
 		{"nothing before the first cursor is due", func(r *Record) {
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		}, nil},
 		{"unfollow without effect", func(r *Record) {
 			r.Follows[Pair{reader, bob}] = []Follow{{Since: 2, Ended: true, EndRequested: s(3.5), MaxSeq: 4}}
-		}, map[Fault]int{Strange: 1}},
+		}, map[Fault]int{Unexpected: 1}},
 		{"unfollow after the last head", func(r *Record) {
 			r.Follows[Pair{reader, bob}] = []Follow{{Since: 2, Ended: true, EndRequested: s(3.5)}}
 		}, nil},
@@ -138,7 +138,7 @@ func TestCheck(t *testing.T) {
 		}, nil},
 		{"received between two follows", func(r *Record) {
 			r.Follows[Pair{reader, bob}] = []Follow{{Since: 2, Ended: true, EndRequested: s(3.5), MaxSeq: 4}, {Since: 5}}
-		}, map[Fault]int{Strange: 1}},
+		}, map[Fault]int{Unexpected: 1}},
 		{"missing in the second follow", func(r *Record) {
 			r.Follows[Pair{reader, bob}] = []Follow{{Since: 2, Ended: true, EndRequested: s(3.5), MaxSeq: 3}, {Since: 4}}
 			r.remove(5)

@@ -46,9 +46,9 @@ type Stage interface {
 	Close() error
 }
 
-// DoorOptions configures [DoorRows]. Again and Stage are required.
-type DoorOptions struct {
-	Again       func() *exec.Cmd // a process that calls [testbed.Process]
+// HTTPOptions configures [HTTPRows]. Again and Stage are required.
+type HTTPOptions struct {
+	Command     func() *exec.Cmd // a process that calls [testbed.Process]
 	Stage       func(ctx context.Context, on Stores) (Stage, error)
 	Users       int       // of a sale, one unit each; default 20 000, the queue limit of a partition
 	Connections int       // default 64
@@ -57,9 +57,9 @@ type DoorOptions struct {
 	Progress    io.Writer // default none
 }
 
-// DoorRows measures sales over HTTP on a server process with a private durable PostgreSQL and Redis.
+// HTTPRows measures sales over HTTP on a server process with a private durable PostgreSQL and Redis.
 // For comparison it measures a bare server under the same load and the admission script alone.
-func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
+func HTTPRows(ctx context.Context, o HTTPOptions, out io.Writer) (err error) {
 	o.Users, o.Connections, o.Rounds = cmp.Or(o.Users, 20_000), cmp.Or(o.Connections, 64), cmp.Or(o.Rounds, 3)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
 	pg, err := subprocess.StartPostgres(ctx)
@@ -72,7 +72,7 @@ func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
 		return err
 	}
 	defer private.Stop()
-	b := &httpBench{DoorOptions: o, on: Stores{DatabaseURL: pg.URL, RedisURL: private.URL}, private: private}
+	b := &httpBench{HTTPOptions: o, on: Stores{DatabaseURL: pg.URL, RedisURL: private.URL}, private: private}
 	if b.db, err = openDatabase(ctx, pg.URL); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func DoorRows(ctx context.Context, o DoorOptions, out io.Writer) (err error) {
 
 // httpBench is one run.
 type httpBench struct {
-	DoorOptions
+	HTTPOptions
 	on      Stores
 	private *subprocess.Redis
 	db      *sqldb.SQL
@@ -130,7 +130,7 @@ func (b *httpBench) start(ctx context.Context, wait time.Duration, run ...string
 	}
 	var err error
 	b.apart = len(run) > 0
-	b.whole, err = testbed.Start(ctx, b.Again, testbed.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Wait: wait, Run: run})
+	b.whole, err = testbed.Start(ctx, b.Command, testbed.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Wait: wait, Run: run})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (b *httpBench) start(ctx context.Context, wait time.Duration, run ...string
 	if err != nil || b.bare != nil {
 		return err
 	}
-	b.bare, err = testbed.Start(ctx, b.Again, testbed.Setting{Bare: c.bytes})
+	b.bare, err = testbed.Start(ctx, b.Command, testbed.Setting{Bare: c.bytes})
 	return err
 }
 
@@ -184,7 +184,7 @@ func (b *httpBench) sell(ctx context.Context, users, spare int) (*httpSale, erro
 	loaded := time.Now()
 	begin = begin.Add(loaded.Sub(begin) - c.all) // excludes reading the figures of the server
 	if b.apart {
-		workers, err := testbed.Start(ctx, b.Again, testbed.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Run: []string{"workers"}})
+		workers, err := testbed.Start(ctx, b.Command, testbed.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Run: []string{"workers"}})
 		if err != nil {
 			return nil, err
 		}

@@ -24,9 +24,9 @@ import (
 
 // Options configures a measurement.
 type Options struct {
-	// Again starts a process of this program: serve, or tandian with its command line.
+	// Command starts a process of this program: serve, or tandian with its command line.
 	// Required without At.
-	Again func(args ...string) *exec.Cmd
+	Command func(args ...string) *exec.Cmd
 
 	// At is the URL of a running server; "" starts one. With At, Tokens is the file that tandian
 	// seed wrote for that server, and the URLs are those of its stores, if known.
@@ -165,7 +165,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 // startBaseline starts the server that a work is compared with.
 func (b *bench) startBaseline(ctx context.Context, w *work, size int) (*testbed.Server, error) {
 	if w.baseline == nil {
-		return testbed.Start(ctx, func() *exec.Cmd { return b.Again("serve") }, testbed.Setting{Bare: size})
+		return testbed.Start(ctx, func() *exec.Cmd { return b.Command("serve") }, testbed.Setting{Bare: size})
 	}
 	s, err := b.startBy(ctx, func() *exec.Cmd { return b.command("serve", w.baseline...) })
 	if err != nil {

@@ -189,7 +189,7 @@ func (b *bench) startBy(ctx context.Context, command func() *exec.Cmd) (*target,
 // stores of this run. Each client has an address of its own. The only limit that it lifts is
 // that of login codes an hour. A server logs at its default settings, to /dev/null.
 func (b *bench) command(process string, args ...string) *exec.Cmd {
-	cmd := b.Again(append([]string{
+	cmd := b.Command(append([]string{
 		process, "--database-url", b.DatabaseURL, "--redis-url", b.RedisURL, "--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1",
 		"--media-url", "file://" + filepath.Join(b.Dir, "media"), "--code-sender", "webhook", "--code-webhook-url", b.codes.URL,
 		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json", "--codes-per-hour", "0",

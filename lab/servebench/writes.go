@@ -103,7 +103,7 @@ func (w *writes) openForWrites(ctx context.Context) error {
 	if w.ids, err = w.readRanges(ctx, manyNotes); err != nil {
 		return err
 	}
-	if w.bare, err = testbed.Start(ctx, func() *exec.Cmd { return w.Again("serve") }, testbed.Setting{Bare: orderBytes}); err != nil {
+	if w.bare, err = testbed.Start(ctx, func() *exec.Cmd { return w.Command("serve") }, testbed.Setting{Bare: orderBytes}); err != nil {
 		return err
 	}
 	w.closers = append(w.closers, w.bare.Kill)

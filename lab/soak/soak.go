@@ -31,7 +31,7 @@ const (
 
 // Options configures [Run]. Again, Documents and Dir are required.
 type Options struct {
-	Again     func(args ...string) *exec.Cmd // a process of this program: soak, or tandian with its command line
+	Command   func(args ...string) *exec.Cmd // a process of this program: soak, or tandian with its command line
 	Documents map[string]string              // the app's, by hash
 	Dir       string                         // for the chart and the server logs; created if missing
 

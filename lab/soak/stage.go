@@ -110,7 +110,7 @@ func (s *stage) command(again func(args ...string) *exec.Cmd, process, dir strin
 func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, error) {
 	tokens := filepath.Join(dir, "tokens")
 	town := testbed.Town{Users: o.Users, Shops: o.Shops, Notes: o.Notes, Follows: o.Follows, Seed: o.Seed}
-	cmd := s.command(o.Again, "tandian", dir, town.Arguments(tokens)...)
+	cmd := s.command(o.Command, "tandian", dir, town.Arguments(tokens)...)
 	cmd.Stdout, cmd.Stderr = o.Progress, o.Progress
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("seed the town: %w", err)
@@ -137,7 +137,7 @@ func (s *stage) startServers(ctx context.Context, o Options, dir string) error {
 			return fmt.Errorf("open the log of a server: %w", err)
 		}
 		s.closers = append(s.closers, func() { _ = log.Close() })
-		cmd := s.command(o.Again, "soak", dir)
+		cmd := s.command(o.Command, "soak", dir)
 		cmd.Stderr = log
 		p, err := subprocess.StartProcess[struct{}, Addr](cmd, struct{}{})
 		if err != nil {

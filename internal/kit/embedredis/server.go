@@ -54,10 +54,10 @@ type Server struct {
 
 // Stats holds current figures for metrics.
 type Stats struct {
-	Keys       int           // without expired keys
-	Clients    int           // open connections
-	CutOff     int64         // clients disconnected since the start because of OutputLimit
-	ExpiryPass time.Duration // duration of the last pass of [Server.Run], which blocks the server
+	Keys         int           // without expired keys
+	Clients      int           // open connections
+	Disconnected int64         // clients disconnected since the start because of OutputLimit
+	ExpiryPass   time.Duration // duration of the last pass of [Server.Run], which blocks the server
 }
 
 // Start creates an empty Redis. It opens no port, and nothing expires until [Server.Run] is called.
@@ -138,10 +138,10 @@ func (s *Server) Stats() Stats {
 	n, _ := s.do("DBSIZE")
 	keys, _ := n.(int)
 	return Stats{
-		Keys:       keys,
-		Clients:    s.proto.ClientsLen(),
-		CutOff:     s.cutOff.Load(),
-		ExpiryPass: time.Duration(s.pass.Load()),
+		Keys:         keys,
+		Clients:      s.proto.ClientsLen(),
+		Disconnected: s.cutOff.Load(),
+		ExpiryPass:   time.Duration(s.pass.Load()),
 	}
 }
 

@@ -170,11 +170,11 @@ func TestStalledSubscriberBlocksNoOtherClient(t *testing.T) {
 		}
 	}
 	publish(40)
-	if diff := cmp.Diff(int64(0), s.Stats().CutOff); diff != "" {
+	if diff := cmp.Diff(int64(0), s.Stats().Disconnected); diff != "" {
 		t.Errorf("disconnects before the limit (-want +got):\n%s", diff)
 	}
 	publish(40)
-	until(t, "the subscriber is cut off", func() bool { return s.Stats().CutOff == 1 })
+	until(t, "the subscriber is cut off", func() bool { return s.Stats().Disconnected == 1 })
 	if err := read(stalled); err == nil {
 		t.Error("got no error from a read of the stalled subscriber")
 	}

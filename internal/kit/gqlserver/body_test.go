@@ -311,7 +311,7 @@ func TestDeepAndWideJSONIsRejectedBeforeDecoding(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(tt.text)
 			allocated := testing.AllocsPerRun(3, func() {
-				if _, failed := d.decode(text); failed == nil || failed.status != 400 || errcode.Of(failed.Error) != errcode.BadRequest {
+				if _, failed := d.decode(text); failed == nil || failed.status != 400 || errcode.CodeOf(failed.Error) != errcode.BadRequest {
 					t.Fatalf("got %+v, want status 400", failed)
 				}
 			})
@@ -383,7 +383,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		params, failed := d.decode(text)
 		if failed != nil {
-			if failed.status != 400 || errcode.Of(failed.Error) == "" {
+			if failed.status != 400 || errcode.CodeOf(failed.Error) == "" {
 				t.Errorf("got %+v, want status 400 and a code", failed)
 			}
 			return

@@ -65,7 +65,7 @@ func startServers(t *testing.T) string {
 		w.WriteHeader(s.restart(r.Context(), within))
 	})
 	mux.HandleFunc("POST /control/tell/{topic}/{text}", func(w http.ResponseWriter, r *http.Request) {
-		s.schema.Tell(r.PathValue("topic"), r.PathValue("text"))
+		s.schema.Publish(r.PathValue("topic"), r.PathValue("text"))
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /control/revoke/{token}", func(w http.ResponseWriter, r *http.Request) {

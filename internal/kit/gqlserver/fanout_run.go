@@ -83,7 +83,7 @@ func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, cacheabl
 // isTransient reports whether a retry may remove some of the errors.
 func isTransient(errs gqlerror.List) bool {
 	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
-		return slices.Contains([]string{errcode.Unavailable, errcode.Internal, errcode.Timeout}, errcode.Of(err))
+		return slices.Contains([]string{errcode.Unavailable, errcode.Internal, errcode.Timeout}, errcode.CodeOf(err))
 	})
 }
 

@@ -95,7 +95,7 @@ func TestEqualSubscriptionsShareOneExecution(t *testing.T) {
 	}
 	inlined := s.subscribeAll(t, "", documents[2])
 	for i := range 3 {
-		s.Tell("a", "x")
+		s.Publish("a", "x")
 		for _, v := range append(all, inlined...) {
 			v.wantMessages(newsMessage(i+1, "x"))
 		}
@@ -115,11 +115,11 @@ func TestEachSelectionIsExecutedSeparately(t *testing.T) {
 	s := startFanOut(t, Config{})
 	all := s.subscribeAll(t, "", `subscription { told(topic: "a") { number } }`, `subscription { told(topic: "a") { text } }`,
 		`subscription { news: told(topic: "a") { text } }`, `subscription { told(topic: "b") { text } }`)
-	s.Tell("a", "x")
+	s.Publish("a", "x")
 	for i, data := range []string{`{"told":{"number":1}}`, `{"told":{"text":"x"}}`, `{"news":{"text":"x"}}`} {
 		all[i].wantMessages(nextMessage("1", `{"data":`+data+`}`))
 	}
-	s.Tell("b", "y") // its subscription has the selection of another
+	s.Publish("b", "y") // its subscription has the selection of another
 	all[3].wantMessages(nextMessage("1", `{"data":{"told":{"text":"y"}}}`))
 	for _, v := range all {
 		v.wantPong()
@@ -145,7 +145,7 @@ func TestViewerDependentPayloadIsNotShared(t *testing.T) {
 		all = append(all, s.subscribeAll(t, name(i), document)...)
 	}
 	for n := range 5 {
-		s.Tell("a", "x")
+		s.Publish("a", "x")
 		if n == 0 {
 			for i, v := range all {
 				wants(v, 1, name(i))
@@ -174,14 +174,14 @@ func TestViewerDependentPayloadIsNotShared(t *testing.T) {
 func TestSplitExecutionKeepsQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startPipeServer(t, Config{}, &http.Server{})
-		s.Break("load", errors.New("unavailable"), errors.New("unavailable"))
+		s.InjectFault("load", errors.New("unavailable"), errors.New("unavailable"))
 		var all []*wsClient
 		for i := range 5 {
 			all = append(all, s.subscribeAll(t, "user"+strconv.Itoa(i), `subscription { told(topic: "a") { number viewer } }`)...)
 		}
 		const updates = 100
 		for range updates {
-			s.Tell("a", "x")
+			s.Publish("a", "x")
 		}
 		for i, v := range all {
 			for n := range updates {
@@ -195,7 +195,7 @@ func TestSplitExecutionKeepsQueueOrder(t *testing.T) {
 func TestCompleteStopsDeliveryAndLastClosesExecution(t *testing.T) {
 	s := startFanOut(t, Config{})
 	all := s.subscribeAll(t, "", subscribeToA, subscribeToA)
-	s.Tell("a", "x")
+	s.Publish("a", "x")
 	for i, v := range all {
 		v.wantMessages(newsMessage(1, "x"))
 		v.send(`{"type":"complete","id":"1"}`)
@@ -207,10 +207,10 @@ func TestCompleteStopsDeliveryAndLastClosesExecution(t *testing.T) {
 	if left := s.leftovers(); left != "" {
 		t.Errorf("left behind: %s", left)
 	}
-	s.Tell("a", "y")
+	s.Publish("a", "y")
 	all[0].subscribe("1", subscribeToA)
 	eventually(t, "the client is subscribed again", func() bool { return s.Running("told") == 1 })
-	s.Tell("a", "z")
+	s.Publish("a", "z")
 	all[0].wantMessages(newsMessage(3, "z"))
 	all[1].wantPong()
 }
@@ -230,7 +230,7 @@ func TestSubscriberCountsAsOperation(t *testing.T) {
 func TestReconnectReplaysMissedUpdates(t *testing.T) {
 	s := startFanOut(t, Config{})
 	for range 50 {
-		s.Tell("a", "x")
+		s.Publish("a", "x")
 	}
 	var all []*wsClient
 	for range 20 {
@@ -249,15 +249,15 @@ func TestReconnectReplaysMissedUpdates(t *testing.T) {
 func TestEndFollowsEarlierUpdates(t *testing.T) {
 	s := startFanOut(t, Config{})
 	all := s.subscribeAll(t, "", subscribeToA, subscribeToA)
-	s.Tell("a", "x")
-	s.End("a", nil)
+	s.Publish("a", "x")
+	s.EndTopic("a", nil)
 	for _, v := range all {
 		v.wantMessages(newsMessage(1, "x"), `{"type":"complete","id":"1"}`)
 		v.wantPong()
 	}
 	eventually(t, "no client is subscribed", func() bool { return s.Running("told") == 0 })
 	failing := s.subscribeAll(t, "", `subscription { told(topic: "b") { text } }`)[0]
-	s.End("b", &gqlerror.Error{Message: "no more", Extensions: map[string]any{"code": errcode.Unauthenticated}})
+	s.EndTopic("b", &gqlerror.Error{Message: "no more", Extensions: map[string]any{"code": errcode.Unauthenticated}})
 	failing.wantError("1", errcode.Unauthenticated)
 	failing.wantPong()
 }
@@ -280,10 +280,10 @@ func TestTransientFailuresAreRetried(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startPipeServer(t, Config{}, &http.Server{})
-				s.Break(tt.breaks, tt.with...)
+				s.InjectFault(tt.breaks, tt.with...)
 				v := s.subscribeAll(t, "", `subscription { told(topic: "a") { number `+tt.selection+` } }`)[0]
 				begin := time.Now()
-				s.Tell("a", "x")
+				s.Publish("a", "x")
 				v.wantMessages(nextMessage("1", `{"data":{"told":{"number":1,`+tt.want+`}}}`))
 				if took := time.Since(begin); took < tt.minTime || took > tt.maxTime {
 					t.Errorf("delivered after %v, want %v to %v", took, tt.minTime, tt.maxTime)
@@ -302,16 +302,16 @@ func TestPanicIsReportedAndNextUpdateWorks(t *testing.T) {
 				// One execution makes at most ten attempts. If the worker starts before the second
 				// client is in its queue, it executes the update for each client.
 				for range 2 * 10 {
-					s.Break(field, with)
+					s.InjectFault(field, with)
 				}
-				s.Tell("a", "1")
+				s.Publish("a", "1")
 				for _, v := range all {
 					if got, err := v.read(); err != nil || !strings.Contains(got, errcode.Internal) || strings.Contains(got, "secret") || !strings.HasPrefix(got, `{"type":"next","id":"1"`) {
 						t.Errorf("got %s, %v, want an internal error", got, err)
 					}
 				}
 				for range 10 { // until the field works again
-					s.Tell("a", "1")
+					s.Publish("a", "1")
 				}
 				for _, v := range all {
 					last := ""
@@ -358,7 +358,7 @@ func TestNothingFollowsUpdateLostToPanic(t *testing.T) {
 	}
 	b.mu.Unlock()
 	for range 3 {
-		s.Tell("a", "x")
+		s.Publish("a", "x")
 		eventually(t, "the worker is idle", func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -527,7 +527,7 @@ func TestSlowReaderIsResumedAndBlocksNoOther(t *testing.T) {
 		const updates = 100 // more than fit into the queue of the slow client
 		begin := time.Now()
 		for n := range updates {
-			s.Tell("a", text)
+			s.Publish("a", text)
 			fast.wantMessages(newsMessage(n+1, text))
 		}
 		if took := time.Since(begin); took != 0 {
@@ -541,7 +541,7 @@ func TestSlowReaderIsResumedAndBlocksNoOther(t *testing.T) {
 		}
 		slow.wantPong()
 		fast.wantPong()
-		s.Tell("a", "y")
+		s.Publish("a", "y")
 		slow.wantMessages(newsMessage(updates+1, "y"))
 	})
 }
@@ -554,10 +554,10 @@ func TestLaggingSubscriberGetsEndInOrder(t *testing.T) {
 			text := strings.Repeat("x", 20_000)
 			const updates = 100
 			for range updates {
-				s.Tell("a", text)
+				s.Publish("a", text)
 			}
 			synctest.Wait()
-			s.End("a", cause)
+			s.EndTopic("a", cause)
 			var n int
 			var last string
 			for ; ; n++ {
@@ -694,9 +694,9 @@ func TestEverySubscriberGetsEachUpdateOnce(t *testing.T) {
 	}
 	others.Go(func() {
 		for range updates {
-			h.schema.Tell("a", "x")
+			h.schema.Publish("a", "x")
 		}
-		h.schema.End("a", nil)
+		h.schema.EndTopic("a", nil)
 	})
 	others.Go(func() { // short-lived subscribers
 		for range 200 {

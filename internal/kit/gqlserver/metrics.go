@@ -78,7 +78,7 @@ func refusalCodes() []string {
 
 // refuse counts a rejected request. Unknown codes count as INTERNAL.
 func (m *metrics) refuse(err *gqlerror.Error) {
-	code := errcode.Of(err)
+	code := errcode.CodeOf(err)
 	if !slices.Contains(refusalCodes(), code) {
 		code = errcode.Internal
 	}

@@ -119,7 +119,7 @@ func statusOf(res *graphql.Response, media string) int {
 	if len(res.Data) > 0 || len(res.Errors) == 0 {
 		return http.StatusOK
 	}
-	switch errcode.Of(res.Errors[0]) {
+	switch errcode.CodeOf(res.Errors[0]) {
 	case errcode.Internal:
 		return http.StatusInternalServerError
 	case errcode.RateLimited:

@@ -460,7 +460,7 @@ func TestStreamsShareExecutions(t *testing.T) {
 	s := newStreamServer(t, Config{Authenticate: tokenAsUser})
 	ann, bob := s.follow(t, "ann", ""), s.follow(t, "bob", "")
 	for n := range 3 {
-		s.schema.Tell("a", "x")
+		s.schema.Publish("a", "x")
 		ann.wantUpdates(n + 1)
 		bob.wantUpdates(n + 1)
 	}
@@ -473,15 +473,15 @@ func TestStreamResumesAfterLastEvent(t *testing.T) {
 	s := newStreamServer(t, Config{})
 	first := s.follow(t, "", "")
 	for range 5 {
-		s.schema.Tell("a", "x")
+		s.schema.Publish("a", "x")
 	}
 	first.wantUpdates(1, 2)
 	first.cancel()
 	eventually(t, "the subscription has ended", func() bool { return s.schema.Running("told") == 0 })
-	s.schema.Tell("a", "x")
+	s.schema.Publish("a", "x")
 	again := s.follow(t, "", "2")
 	again.wantUpdates(3, 4, 5, 6)
-	s.schema.Tell("a", "x")
+	s.schema.Publish("a", "x")
 	again.wantUpdates(7)
 	s.follow(t, "", strings.Repeat("9", maxEventID+1)).cancel() // too long to be an ID of an event
 }
@@ -489,8 +489,8 @@ func TestStreamResumesAfterLastEvent(t *testing.T) {
 func TestSharedStreamEndsWithSource(t *testing.T) {
 	s := newStreamServer(t, Config{})
 	e := s.follow(t, "", "")
-	s.schema.Tell("a", "x")
-	s.schema.End("a", nil)
+	s.schema.Publish("a", "x")
+	s.schema.EndTopic("a", nil)
 	e.wantUpdates(1)
 	if rest := e.readAll(); rest != completeEvent {
 		t.Errorf("then got %q, want the end", rest)
@@ -498,7 +498,7 @@ func TestSharedStreamEndsWithSource(t *testing.T) {
 	failing := s.streamAfter(t, postRequest(`subscription { told(topic: "b") { number } }`), "", "")
 	failing.wantEvents(emptyComment)
 	eventually(t, "the stream is subscribed", func() bool { return s.schema.Running("told") == 1 })
-	s.schema.End("b", errors.New("source failed"))
+	s.schema.EndTopic("b", errors.New("source failed"))
 	failing.wantError(errcode.Internal)
 	s.streamAfter(t, postRequest(subscribeToA), "", "not a number").wantCommentAndError(errcode.Internal)
 }
@@ -509,7 +509,7 @@ func TestRecheckEndsStreamOfEndedSession(t *testing.T) {
 	s := newStreamServer(t, Config{Authenticate: auth.authenticate})
 	e := s.follow(t, "ann", "")
 	s.server.Recheck("of ann")
-	s.schema.Tell("a", "x")
+	s.schema.Publish("a", "x")
 	e.wantUpdates(1)
 	auth.set("ann", AuthResult{BadToken: true})
 	s.server.Recheck("of ann")
@@ -524,12 +524,12 @@ func TestSlowStreamIsResumed(t *testing.T) {
 	text := strings.Repeat("x", 20_000)
 	updates := 0
 	for testutil.ToFloat64(s.server.metrics.lagged) == 0 { // until the connection buffers are full
-		s.schema.Tell("a", text)
+		s.schema.Publish("a", text)
 		s.server.broadcasts.work.Wait()
 		updates++
 	}
 	for range 20 {
-		s.schema.Tell("a", text)
+		s.schema.Publish("a", text)
 		updates++
 	}
 	for n := range updates {

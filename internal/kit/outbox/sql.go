@@ -32,7 +32,7 @@ func loadStatements(dialect string) (s statements, err error) {
 	for i, name := range settle {
 		names[name] = &s.settle[i]
 	}
-	err = sqldb.Read(files, dialect, names)
+	err = sqldb.ReadStatements(files, dialect, names)
 	return s, err
 }
 

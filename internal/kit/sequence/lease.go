@@ -16,7 +16,7 @@ var files embed.FS
 
 func leaseStatement(dialect string) (string, error) {
 	var text string
-	err := sqldb.Read(files, dialect, map[string]*string{"lease": &text})
+	err := sqldb.ReadStatements(files, dialect, map[string]*string{"lease": &text})
 	return text, err
 }
 

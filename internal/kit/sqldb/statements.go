@@ -21,10 +21,10 @@ func Statement(text string) string {
 	return b.String()
 }
 
-// Read stores in each value of into the statement that its key names. The dialect is "postgres" or
+// ReadStatements stores in each value of into the statement that its key names. The dialect is "postgres" or
 // "sqlite3", as in ent. The file of a name is sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or else
 // sql/NAME.sql for both dialects. A missing file is an error.
-func Read(files fs.FS, dialect string, into map[string]*string) error {
+func ReadStatements(files fs.FS, dialect string, into map[string]*string) error {
 	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
 	if ending == "" {
 		return fmt.Errorf("unknown dialect %q (want one of [postgres sqlite3])", dialect)

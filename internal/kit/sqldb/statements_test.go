@@ -22,15 +22,15 @@ func TestReadSelectsTheDialect(t *testing.T) {
 	}
 	for dialect, want := range map[string]string{"postgres": "INSERT 1", "sqlite3": "INSERT 2"} {
 		var add, drop string
-		if err := Read(files, dialect, map[string]*string{"add": &add, "drop": &drop}); err != nil || add != want || drop != "DELETE" {
+		if err := ReadStatements(files, dialect, map[string]*string{"add": &add, "drop": &drop}); err != nil || add != want || drop != "DELETE" {
 			t.Errorf("%s: %q, %q, %v", dialect, add, drop, err)
 		}
 	}
 	var text string
-	if err := Read(files, "postgres", map[string]*string{"keep": &text}); !errors.Is(err, fs.ErrNotExist) {
+	if err := ReadStatements(files, "postgres", map[string]*string{"keep": &text}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: got %v", err)
 	}
-	if err := Read(files, "mysql", map[string]*string{"drop": &text}); err == nil {
+	if err := ReadStatements(files, "mysql", map[string]*string{"drop": &text}); err == nil {
 		t.Error("unknown dialect: got no error")
 	}
 }

@@ -230,8 +230,8 @@ func (t Table) Row(prefix, key string) (Row, bool) {
 	return Row{}, false
 }
 
-// Wrong describes how a key violates the table, or returns "".
-func (t Table) Wrong(prefix string, k redisdb.Key) string {
+// Violation describes how a key violates the table, or returns "".
+func (t Table) Violation(prefix string, k redisdb.Key) string {
 	row, ok := t.Row(prefix, k.Name)
 	switch {
 	case !ok:
@@ -257,7 +257,7 @@ func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix strin
 		if strings.HasPrefix(k.Name, "test:") {
 			return
 		}
-		if why := t.Wrong(prefix, k); why != "" {
+		if why := t.Violation(prefix, k); why != "" {
 			wrong = append(wrong, fmt.Sprintf("Redis key %s: %s", k.Name, why))
 		}
 	})

@@ -130,7 +130,7 @@ func TestWrongReportsViolations(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := table.Wrong("td", tt.key); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+			if got := table.Violation("td", tt.key); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

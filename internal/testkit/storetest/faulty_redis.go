@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// ErrCut is the error of commands that a [FaultyRedis] rejects.
-var ErrCut = errors.New("injected Redis failure")
+// ErrInjected is the error of commands that a [FaultyRedis] rejects.
+var ErrInjected = errors.New("injected Redis failure")
 
 // A FaultyRedis is a client hook that counts round trips and injects failures. The zero value
 // injects none. It is safe for concurrent use.
@@ -31,8 +31,8 @@ func (*FaultyRedis) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (w *FaultyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if w.Down.Load() || w.FailScripts.Load() && strings.HasPrefix(cmd.Name(), "eval") {
-			cmd.SetErr(ErrCut)
-			return ErrCut
+			cmd.SetErr(ErrInjected)
+			return ErrInjected
 		}
 		w.Trips.Add(1)
 		return next(ctx, cmd)
@@ -44,9 +44,9 @@ func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if w.Down.Load() {
 			for _, cmd := range cmds {
-				cmd.SetErr(ErrCut)
+				cmd.SetErr(ErrInjected)
 			}
-			return ErrCut
+			return ErrInjected
 		}
 		w.Trips.Add(1)
 		err := next(ctx, cmds)
@@ -88,8 +88,8 @@ func (p Process) Observed(t testing.TB, histogram string) (n int) {
 	return n
 }
 
-// Waiting waits until no job of an outbox runs and returns the number of waiting jobs.
-func Waiting(t testing.TB, box *outbox.Box) (n int64) {
+// CountWaiting waits until no job of an outbox runs and returns the number of waiting jobs.
+func CountWaiting(t testing.TB, box *outbox.Box) (n int64) {
 	t.Helper()
 	box.Wait()
 	topics, err := box.Stats(t.Context())

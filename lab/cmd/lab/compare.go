@@ -345,7 +345,7 @@ func (c *commands) benchLive(ctx context.Context, cmd *call) error {
 		return fmt.Errorf("find own executable: %w", err)
 	}
 	if plan.Pin {
-		if err := live.StayApart(); err != nil {
+		if err := live.PinToOtherCPU(); err != nil {
 			return fmt.Errorf("%w (or use --pin=false)", err)
 		}
 	}

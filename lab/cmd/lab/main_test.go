@@ -223,7 +223,7 @@ func TestBenchSequencePrintsItsTable(t *testing.T) {
 }
 
 func TestBenchWritesCountsTheRowsOfEachCall(t *testing.T) {
-	testkit.Long(t)
+	testkit.SkipIfShort(t)
 	testkit.Postgres(t) // without servers, the test is skipped
 	out, errs, code := command(t, "bench", "writes", "--users", "300", "--shops", "100", "--notes", "1000", "--follows", "500",
 		"--connections", "8", "--rounds", "1", "--dur", "200ms", "--warmup", "0")

@@ -24,8 +24,8 @@ func (c *commands) saleOverHTTP(ctx context.Context, cmd *call) error {
 	if err != nil {
 		return err
 	}
-	return salebench.DoorRows(ctx, salebench.DoorOptions{
-		Again: command, Stage: openSaleStage, Users: min(cmd.Int("users"), 20_000), Rounds: cmd.Int("rounds"),
+	return salebench.HTTPRows(ctx, salebench.HTTPOptions{
+		Command: command, Stage: openSaleStage, Users: min(cmd.Int("users"), 20_000), Rounds: cmd.Int("rounds"),
 		Profiles: cmd.String("profiles"), Progress: c.stderr,
 	}, c.stdout)
 }

@@ -53,7 +53,7 @@ func (c *commands) soak(ctx context.Context, cmd *call) error {
 		return err
 	}
 	return soak.Run(ctx, soak.Options{
-		Again:     processes,
+		Command:   processes,
 		Documents: site.Documents(), Dir: cmd.String("out"), Dur: cmd.Duration("dur"), Rate: cmd.Float("rate"), Seed: cmd.Uint64("seed"),
 		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Sockets: cmd.Int("sockets"),
 		Faults: faults, Progress: c.stderr,

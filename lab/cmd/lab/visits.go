@@ -28,7 +28,7 @@ func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 	if cmd.Int("visitors") < 1000 {
 		return cmdline.Refuse("--visitors must be at least 1000")
 	}
-	return bench.Visits(ctx, bench.VisitsOptions{Most: cmd.Int("visitors"), Open: openVisitServer}, c.stdout, c.stderr)
+	return bench.Visits(ctx, bench.VisitsOptions{MaxVisitors: cmd.Int("visitors"), Open: openVisitServer}, c.stdout, c.stderr)
 }
 
 // visitServer counts visits in a server without other clients.

@@ -60,9 +60,9 @@ func (c *commands) benchWrites(ctx context.Context, cmd *call) error {
 		}
 	}
 	return servebench.Writes(ctx, servebench.Options{
-		Again: processes,
-		Town:  testbed.Town{Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Seed: cmd.Uint64("seed")},
-		Only:  only, Connections: cmd.Int("connections"), Rounds: cmd.Int("rounds"), Dur: cmd.Duration("dur"), Warm: cmd.Duration("warmup"),
+		Command: processes,
+		Town:    testbed.Town{Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Seed: cmd.Uint64("seed")},
+		Only:    only, Connections: cmd.Int("connections"), Rounds: cmd.Int("rounds"), Dur: cmd.Duration("dur"), Warm: cmd.Duration("warmup"),
 		Without: c.cfg.Without, Profiles: cmd.String("profiles"), Dir: dir, Progress: c.stderr,
 	}, c.stdout)
 }

@@ -310,6 +310,6 @@ func loadOf(a crowdAnswer, server, crowd time.Duration) (Load, error) {
 	return Load{float64(a.Items) / a.Last.Sub(a.Since).Seconds(), server / n, a.P50, a.P99, crowd / n}, nil
 }
 
-// StayApart keeps this process, and all processes that it starts except the measured servers, off
+// PinToOtherCPU keeps this process, and all processes that it starts except the measured servers, off
 // their processor.
-func StayApart() error { return stayOn(restCPU) }
+func PinToOtherCPU() error { return stayOn(restCPU) }

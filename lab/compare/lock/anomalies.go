@@ -15,11 +15,11 @@ type Outcome int
 // All outcomes. Two processes that assume to have the lock are harmless if one of them is refused in
 // time; TwoHolders means two orders.
 const (
-	Passes     Outcome = iota
-	None               // the anomaly does not arise
-	TwoHolders         // one user has two orders
-	DeadLock           // no process has the lock, and none gets it
-	NotTold            // the holder of a lost lock is not notified
+	Passes      Outcome = iota
+	None                // the anomaly does not arise
+	TwoHolders          // one user has two orders
+	DeadLock            // no process has the lock, and none gets it
+	NotNotified         // the holder of a lost lock is not notified
 )
 
 func (o Outcome) String() string {
@@ -375,10 +375,10 @@ func lossNotified(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	t, ok := h.(Teller)
+	t, ok := h.(Notifier)
 	if !ok {
 		_ = h.Unlock(ctx)
-		return &fault{NotTold, "the scheme has no notification"}
+		return &fault{NotNotified, "the scheme has no notification"}
 	}
 	if err := s.everywhere(ctx); err != nil {
 		return err
@@ -390,6 +390,6 @@ func lossNotified(ctx context.Context, s *stage) error {
 	case <-t.Context().Done():
 		return nil
 	case <-time.After(patience):
-		return &fault{NotTold, fmt.Sprintf("its context is not cancelled after %v", patience)}
+		return &fault{NotNotified, fmt.Sprintf("its context is not cancelled after %v", patience)}
 	}
 }

@@ -228,7 +228,7 @@ func TestVerdictsMatchExpectations(t *testing.T) {
 					got[verdict.Outcome] = strings.TrimSpace(got[verdict.Outcome] + " " + Anomalies()[i].ID)
 				}
 			}
-			want := map[Outcome]string{TwoHolders: tt.two, DeadLock: tt.dead, NotTold: tt.untold, None: tt.none}
+			want := map[Outcome]string{TwoHolders: tt.two, DeadLock: tt.dead, NotNotified: tt.untold, None: tt.none}
 			for o, ids := range want {
 				if ids == "" {
 					delete(want, o)

@@ -35,8 +35,8 @@ type Binder interface {
 	Begin(ctx context.Context) (Work, error)
 }
 
-// Teller is a Holding that notifies its work when the lock is lost.
-type Teller interface {
+// Notifier is a Holding that notifies its work when the lock is lost.
+type Notifier interface {
 	Context() context.Context
 }
 

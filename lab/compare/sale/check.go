@@ -8,8 +8,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Told is the answer to a user.
-type Told struct {
+// Answered is the answer to a user.
+type Answered struct {
 	Wish
 	Answer
 }
@@ -40,7 +40,7 @@ type row struct {
 
 // judge compares the initial stock, the remaining stock as the strategy counts it, the orders and
 // the answers. Stock only falls during a sale, so a correct refusal would also be correct at its end.
-func judge(stock, left int, rows []row, told []Told) (v Verdict) {
+func judge(stock, left int, rows []row, told []Answered) (v Verdict) {
 	sold := 0
 	byOrder, users := make(map[int64]row, len(rows)), make(map[int64]bool, len(rows))
 	for _, r := range rows {
@@ -89,7 +89,7 @@ func ordersOf(ctx context.Context, db *sql.DB, voucher int64) (all []row, err er
 }
 
 // check judges a sale after Settle.
-func (s *Servers) check(ctx context.Context, a Admitter, sale Sale, told []Told) (Verdict, int, error) {
+func (s *Servers) check(ctx context.Context, a Admitter, sale Sale, told []Answered) (Verdict, int, error) {
 	rows, err := ordersOf(ctx, s.db, sale.Voucher)
 	if err != nil {
 		return Verdict{}, 0, err

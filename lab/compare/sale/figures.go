@@ -121,7 +121,7 @@ func (s *Servers) load(ctx context.Context, a Admitter, f *Figure, each time.Dur
 }
 
 // sellOut sells a small stock to many users, which ask twice at the same time.
-func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Told, Sale, error) {
+func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Answered, Sale, error) {
 	sale, err := s.open(ctx, a, few, false)
 	if err != nil {
 		return nil, sale, err
@@ -134,7 +134,7 @@ func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Told, Sale, error)
 }
 
 // check adds the errors of a sale.
-func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, told []Told) error {
+func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, told []Answered) error {
 	v, rows, err := s.check(ctx, a, sale, told)
 	f.Add(v)
 	f.Orders += rows
@@ -143,13 +143,13 @@ func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, t
 
 // storm sends the wishes of all callers, from the first on, until the given number of answers or
 // the end of the sale.
-func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(n int64) Wish) (told []Told, took harness.Samples, err error) {
+func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(n int64) Wish) (told []Answered, took harness.Samples, err error) {
 	var n atomic.Int64
 	var mu sync.Mutex // guards the results
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
-			var mine []Told
+			var mine []Answered
 			var times harness.Samples
 			var failed error
 			for time.Now().Before(over) {
@@ -165,7 +165,7 @@ func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(
 					break
 				}
 				times = append(times, time.Since(begin))
-				mine = append(mine, Told{w, answer})
+				mine = append(mine, Answered{w, answer})
 			}
 			mu.Lock()
 			defer mu.Unlock()

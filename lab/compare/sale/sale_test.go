@@ -99,14 +99,14 @@ func TestFiveOrEightOfTenAreSoldWhole(t *testing.T) {
 }
 
 // together runs wishes at the same time.
-func together(t *testing.T, a Admitter, wishes ...Wish) []Told {
+func together(t *testing.T, a Admitter, wishes ...Wish) []Answered {
 	t.Helper()
-	told, errs := make([]Told, len(wishes)), make([]error, len(wishes))
+	told, errs := make([]Answered, len(wishes)), make([]error, len(wishes))
 	var all sync.WaitGroup
 	for i, w := range wishes {
 		all.Go(func() {
 			answer, err := a.Admit(t.Context(), w)
-			told[i], errs[i] = Told{w, answer}, err
+			told[i], errs[i] = Answered{w, answer}, err
 		})
 	}
 	all.Wait()
@@ -136,26 +136,28 @@ func TestEachWaySellsTheStockOnce(t *testing.T) {
 
 func TestCheckerDetectsEachFault(t *testing.T) {
 	a, b := row{order: 11, user: 1, quantity: 1}, row{order: 12, user: 2, quantity: 1}
-	yes := func(user, order int64) Told { return Told{Wish{user, 1, 1}, Answer{Admitted, order}} }
-	no := func(user int64, quantity int) Told { return Told{Wish{user, 1, quantity}, Answer{Decision: SoldOut}} }
+	yes := func(user, order int64) Answered { return Answered{Wish{user, 1, 1}, Answer{Admitted, order}} }
+	no := func(user int64, quantity int) Answered {
+		return Answered{Wish{user, 1, quantity}, Answer{Decision: SoldOut}}
+	}
 	tests := []struct {
 		name        string
 		stock, left int
 		rows        []row
-		told        []Told
+		told        []Answered
 		want        Verdict
 	}{
-		{"a sale that is right", 2, 0, []row{a, b}, []Told{yes(1, 11), yes(2, 12), no(3, 1)}, Verdict{}},
-		{"two orders of one piece", 1, -1, []row{a, b}, []Told{yes(1, 11), yes(2, 12)}, Verdict{Oversold: 1}},
-		{"two orders of one user", 2, 0, []row{a, {12, 1, 1}}, []Told{yes(1, 11), yes(1, 12)}, Verdict{Duplicate: 1}},
-		{"an order that is not there", 2, 1, []row{a}, []Told{yes(1, 11), yes(2, 12)}, Verdict{Lost: 1}},
-		{"an order of another user", 2, 1, []row{a}, []Told{yes(2, 11)}, Verdict{Lost: 1}},
-		{"an order of a part", 9, 8, []row{a}, []Told{{Wish{1, 1, 5}, Answer{Admitted, 11}}}, Verdict{Lost: 1}},
-		{"held, and there is none", 2, 2, nil, []Told{{Wish{1, 1, 1}, Answer{Held, 11}}}, Verdict{Lost: 1}},
-		{"sold out, and a piece is left", 2, 1, []row{a}, []Told{yes(1, 11), no(2, 1)}, Verdict{Unsold: 1}},
-		{"sold out for who wants more than is left", 2, 1, []row{a}, []Told{yes(1, 11), no(2, 2)}, Verdict{}},
-		{"a count that is too high", 2, 2, []row{a}, []Told{yes(1, 11)}, Verdict{Drift: 1}},
-		{"a count that is too low", 2, 0, []row{a}, []Told{yes(1, 11)}, Verdict{Drift: 1}},
+		{"a sale that is right", 2, 0, []row{a, b}, []Answered{yes(1, 11), yes(2, 12), no(3, 1)}, Verdict{}},
+		{"two orders of one piece", 1, -1, []row{a, b}, []Answered{yes(1, 11), yes(2, 12)}, Verdict{Oversold: 1}},
+		{"two orders of one user", 2, 0, []row{a, {12, 1, 1}}, []Answered{yes(1, 11), yes(1, 12)}, Verdict{Duplicate: 1}},
+		{"an order that is not there", 2, 1, []row{a}, []Answered{yes(1, 11), yes(2, 12)}, Verdict{Lost: 1}},
+		{"an order of another user", 2, 1, []row{a}, []Answered{yes(2, 11)}, Verdict{Lost: 1}},
+		{"an order of a part", 9, 8, []row{a}, []Answered{{Wish{1, 1, 5}, Answer{Admitted, 11}}}, Verdict{Lost: 1}},
+		{"held, and there is none", 2, 2, nil, []Answered{{Wish{1, 1, 1}, Answer{Held, 11}}}, Verdict{Lost: 1}},
+		{"sold out, and a piece is left", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 1)}, Verdict{Unsold: 1}},
+		{"sold out for who wants more than is left", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 2)}, Verdict{}},
+		{"a count that is too high", 2, 2, []row{a}, []Answered{yes(1, 11)}, Verdict{Drift: 1}},
+		{"a count that is too low", 2, 0, []row{a}, []Answered{yes(1, 11)}, Verdict{Drift: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -143,13 +143,13 @@ func (t *theatre) play(ctx context.Context, sc scene) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	var said []Told
+	var said []Answered
 	for _, r := range roles {
 		answer, err := r.end(ctx)
 		if err != nil {
 			return Verdict{}, err
 		}
-		said = append(said, Told{r.Wish, answer})
+		said = append(said, Answered{r.Wish, answer})
 	}
 	rows, err := ordersOf(ctx, t.db, sale.Voucher)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/gqltest/scalar"
 )
 
-// Tell sends an update of a topic to its current subscriptions, and to later ones that
+// Publish sends an update of a topic to its current subscriptions, and to later ones that
 // request it. It returns the number of the update and the number of current
 // subscriptions.
-func (s *Schema) Tell(about, text string) (number, reached int) {
+func (s *Schema) Publish(about, text string) (number, reached int) {
 	s.mu.Lock()
 	t := s.topic(about)
 	s.mu.Unlock()
@@ -34,17 +34,17 @@ func (s *Schema) Tell(about, text string) (number, reached int) {
 	return n, t.publish(u)
 }
 
-// End ends the subscriptions of a topic after the updates sent before.
-func (s *Schema) End(about string, err error) {
+// EndTopic ends the subscriptions of a topic after the updates sent before.
+func (s *Schema) EndTopic(about string, err error) {
 	s.mu.Lock()
 	t := s.topic(about)
 	s.mu.Unlock()
 	t.end(err)
 }
 
-// Break makes a field of News, or "load", fail. Each later call consumes one value: it
+// InjectFault makes a field of News, or "load", fail. Each later call consumes one value: it
 // returns an error, and panics with any other value.
-func (s *Schema) Break(field string, with ...any) {
+func (s *Schema) InjectFault(field string, with ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[field] = append(s.faults[field], with...)

@@ -205,7 +205,7 @@ func (d *Store) find(ctx context.Context, key string, memory *quota.Memory, para
 			return nil, errs
 		}
 	} else {
-		d.interner.Keep(doc.text)
+		d.interner.Add(doc.text)
 	}
 	params.Query = doc.text
 	return doc, nil
@@ -307,7 +307,7 @@ type Points struct {
 // checkPoints returns the points of an operation, or an error if it exceeds a limit. It
 // stores an accepted persisted query under its hash.
 func (d *Store) checkPoints(ctx context.Context, c *cost, oc *graphql.OperationContext) (p Points, refused *gqlerror.Error) {
-	d.interner.Keep(oc.Operation.Name)
+	d.interner.Add(oc.Operation.Name)
 	if err := d.checkOnce(c, oc); err != nil {
 		return p, err
 	}

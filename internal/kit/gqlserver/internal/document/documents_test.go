@@ -239,7 +239,7 @@ func TestOncePerRequestFieldsCannotRepeat(t *testing.T) {
 			}
 			got := ""
 			if errs := l.read(t.Context(), graphql.RawParams{Query: tt.query, Variables: variables}); len(errs) > 0 {
-				got = errcode.Of(errs[0])
+				got = errcode.CodeOf(errs[0])
 			}
 			if got != tt.code {
 				t.Errorf("got %q, want %q", got, tt.code)
@@ -286,7 +286,7 @@ func TestOutOfRangeNumbersAreRejected(t *testing.T) {
 		for number, good := range map[string]bool{lowest: true, "1.5e300": true, beyond: false, "12345678901234567890": false, "1e999": false, "-1e999": false} {
 			text := fmt.Sprintf(where, number)
 			errs := newFixture(t, Config{}).read(t.Context(), graphql.RawParams{Query: text})
-			if good != (len(errs) == 0) || !good && (len(errs) != 1 || errcode.Of(errs[0]) != errcode.ValidationFailed || !strings.Contains(errs[0].Message, number)) {
+			if good != (len(errs) == 0) || !good && (len(errs) != 1 || errcode.CodeOf(errs[0]) != errcode.ValidationFailed || !strings.Contains(errs[0].Message, number)) {
 				t.Errorf("%s: %v", text, errs)
 			}
 		}
@@ -321,7 +321,7 @@ func TestRepeatedFragmentSpreadsUseLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, refused := measure(doc, defaultLimits(), true)
 	runtime.ReadMemStats(&after)
-	if refused == nil || errcode.Of(refused) != errcode.DocumentTooLarge {
+	if refused == nil || errcode.CodeOf(refused) != errcode.DocumentTooLarge {
 		t.Errorf("got %v", refused)
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<20 {

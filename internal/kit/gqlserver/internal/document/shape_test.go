@@ -68,7 +68,7 @@ func TestHostileDocumentsAreRejectedQuickly(t *testing.T) {
 			if took := time.Since(begun); took > maxRefusalTime {
 				t.Errorf("got %v, want at most %v", took, maxRefusalTime)
 			}
-			if len(errs) == 0 || errcode.Of(errs[0]) != tt.code || len(errs[0].Message) > 2*errcode.MaxText {
+			if len(errs) == 0 || errcode.CodeOf(errs[0]) != tt.code || len(errs[0].Message) > 2*errcode.MaxText {
 				t.Errorf("got %.1000s, want %s", errs.Error(), tt.code)
 			}
 		})

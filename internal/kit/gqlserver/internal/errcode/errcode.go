@@ -37,8 +37,8 @@ func Errorf(code, format string, args ...any) *gqlerror.Error {
 	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
 }
 
-// Of returns the code of an error, or "".
-func Of(err *gqlerror.Error) string {
+// CodeOf returns the code of an error, or "".
+func CodeOf(err *gqlerror.Error) string {
 	code, _ := err.Extensions["code"].(string)
 	return code
 }

@@ -23,8 +23,8 @@ const maxInterned = 4 << 10 // bytes of the longest text
 // NewInterner returns an empty Interner.
 func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
-// Keep stores a text. It ignores texts of more than 4 KB.
-func (t *Interner) Keep(text string) {
+// Add stores a text. It ignores texts of more than 4 KB.
+func (t *Interner) Add(text string) {
 	if t == nil || len(text) > maxInterned {
 		return
 	}

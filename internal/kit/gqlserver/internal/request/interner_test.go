@@ -16,7 +16,7 @@ func isInterned(t *Interner, text string) bool {
 func TestInternerIsBounded(t *testing.T) {
 	known := NewInterner()
 	for i := range 20 * len(known.sets) {
-		known.Keep("text " + strconv.Itoa(i))
+		known.Add("text " + strconv.Itoa(i))
 	}
 	n := 0
 	for i := range known.sets {
@@ -40,13 +40,13 @@ func TestKnownTextsAreShared(t *testing.T) {
 	if isInterned(known, text) {
 		t.Error("text is interned before Keep")
 	}
-	known.Keep(text)
-	known.Keep(long)
+	known.Add(text)
+	known.Add(long)
 	if !isInterned(known, text) || isInterned(known, long) || known.intern([]byte(long)) != long {
 		t.Error("want the short text interned and the long one copied")
 	}
 	var none *Interner
-	none.Keep(text)
+	none.Add(text)
 	if isInterned(none, text) || none.intern([]byte(text)) != text {
 		t.Error("nil Interner holds a text")
 	}
@@ -64,13 +64,13 @@ func TestInternerHoldsTwoTextsPerHash(t *testing.T) {
 		}
 		same := of[set]
 		for range 2 {
-			known.Keep(same[0])
-			known.Keep(same[1])
+			known.Add(same[0])
+			known.Add(same[1])
 		}
 		if !isInterned(known, same[0]) || !isInterned(known, same[1]) {
 			t.Error("got one of two texts of one hash, want both")
 		}
-		known.Keep(same[2])
+		known.Add(same[2])
 		if isInterned(known, same[0]) || !isInterned(known, same[1]) || !isInterned(known, same[2]) {
 			t.Error("third text must replace the oldest one")
 		}

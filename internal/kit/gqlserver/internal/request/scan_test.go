@@ -86,7 +86,7 @@ func compareDecode(t *testing.T, limits JSONLimits, known *Interner, text []byte
 		}
 	case refused == nil || failed == nil:
 		t.Errorf("%q: got %[3]v, want %[2]v", text, refused, failed)
-	case errcode.Of(refused) != errcode.Of(failed) || refused.Message != failed.Message:
+	case errcode.CodeOf(refused) != errcode.CodeOf(failed) || refused.Message != failed.Message:
 		t.Errorf("%q: got %[3]v, want %[2]v", text, refused, failed)
 	}
 }
@@ -132,8 +132,8 @@ func TestDecodeAgreesWithEncodingJSON(t *testing.T) {
 	for name, limits := range map[string]JSONLimits{"usual limits": defaultLimits, "no limits": noLimits, "strict limits": {Depth: 1, Values: 1}} {
 		t.Run(name, func(t *testing.T) {
 			known := NewInterner()
-			known.Keep("x")
-			known.Keep("Ω\n😀")
+			known.Add("x")
+			known.Add("Ω\n😀")
 			for _, text := range requestTexts() {
 				compareDecode(t, limits, known, []byte(text))
 				for end := range text { // also truncated texts
@@ -165,8 +165,8 @@ func FuzzDecodeAsJSON(f *testing.F) {
 func TestKnownQueryIsNotCopied(t *testing.T) {
 	known := NewInterner()
 	text := "query Q($a: Int) {\n  hello \"Ω\"\n" + strings.Repeat("# something more\n", 100) + "}"
-	known.Keep(text)
-	known.Keep("Q")
+	known.Add(text)
+	known.Add("Q")
 	body := []byte(strings.TrimSuffix(bodyOf(text), "}") + `,"operationName":"Q"}`)
 	allocated := testing.AllocsPerRun(100, func() {
 		params, failed := Decode(body, defaultLimits, known)
