@@ -68,8 +68,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	return added, nil
 }
 
-// insert stores missing likes. It returns them in the order of their ids, which follows the
-// order of drafts.
+// insert stores missing likes. It returns them by id, which is the order of drafts.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row, error) {
 	rows, err := s.readRows(ctx, tx, s.sql.insert, string(s.kind), s.now().UnixMilli(), sqldb.JSON(drafts))
 	if err != nil {
@@ -78,8 +77,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row
 	return rows, nil
 }
 
-// tx runs work in a transaction, and retries once if the database aborts it because of
-// another one.
+// tx runs work in a transaction, and retries once if another one makes the database abort it.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

@@ -61,7 +61,6 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	return nil
 }
 
-// result is the result of one call.
 type result struct {
 	likes int // likes of the target after the change
 	known bool
@@ -121,7 +120,6 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 	})
 }
 
-// outcome holds the results of a group.
 type outcome struct {
 	refused map[Draft]error
 	changes map[Draft]change
@@ -274,7 +272,6 @@ func (s *Service) rowsOf(ctx context.Context, group calls) (map[Draft]int64, err
 	return found, nil
 }
 
-// row is a stored like.
 type row struct {
 	id int64
 	Draft

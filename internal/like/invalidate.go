@@ -46,7 +46,6 @@ func (s *Service) invalidateSets(ctx context.Context, changes ...change) error {
 	return p.Exec(ctx)
 }
 
-// invalidateSetsIn adds invalidateSets to a pipeline.
 func (s *Service) invalidateSetsIn(p *cache.Pipeline, changes ...change) {
 	users, targets := map[int64]bool{}, map[int64]bool{}
 	removed := map[int64][]cache.Entry{}
@@ -69,6 +68,5 @@ func (s *Service) invalidateSetsIn(p *cache.Pipeline, changes ...change) {
 	s.liked.InvalidateIn(p, slices.Collect(maps.Keys(users))...)
 }
 
-// likerEntry returns the set entry of a liker. The first likers are the newest entries of
-// their window.
+// likerEntry returns a set entry: the first likers are the newest entries of their window.
 func likerEntry(user, row int64) cache.Entry { return cache.Entry{Member: decimal(user), Score: -row} }

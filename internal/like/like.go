@@ -56,12 +56,9 @@ type NoteTarget interface {
 }
 
 const (
-	// readTimeout bounds one read, except in scans.
-	readTimeout = 2 * time.Second
-	// writeTimeout bounds one like, including the work after its commit.
-	writeTimeout = 5 * time.Second
-	// setTTL is the lifetime of a set without readers.
-	setTTL = 24 * time.Hour
+	readTimeout  = 2 * time.Second // of one read, except in scans
+	writeTimeout = 5 * time.Second // of one like, including the work after its commit
+	setTTL       = 24 * time.Hour  // of a set without readers
 )
 
 // Service provides the likes of one kind of target. It is safe for concurrent use.
@@ -83,7 +80,6 @@ type Service struct {
 	likes, unlikes *batch.Batcher[Draft, result]
 }
 
-// statements holds the files of sql/ for the dialect.
 type statements struct {
 	first, newest, find, insert, remove, count string
 

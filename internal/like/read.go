@@ -22,13 +22,13 @@ const (
 	likedSize = 120
 )
 
-// Liked reports which targets a user likes. The result omits the others. User 0 likes
-// nothing. It reflects all completed calls of [Service.Like].
+// Liked reports which targets a user likes. The result omits the others. User 0 likes nothing. It
+// reflects all completed calls of [Service.Like].
 //
-// It needs one round trip on one key, for any number of targets. The set of a user holds
-// the newest liked targets, so a target above the oldest of them is liked only if it is in
-// the set. Older targets need one statement if the user likes more than the set holds. All
-// errors come from the database.
+// It needs one round trip on one key, for any number of targets. The set of a user holds the newest
+// liked targets: above the oldest of them, a target is liked only if it is in the set. Older
+// targets need one statement if the user likes more than the set holds. All errors come from the
+// database.
 func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64]bool, error) {
 	if user == 0 || len(ids) == 0 {
 		return nil, nil
@@ -124,7 +124,6 @@ func usersOf(entries []cache.Entry) ([]int64, error) {
 	return users, nil
 }
 
-// loadLikers reads the first likers of targets.
 func (s *Service) loadLikers(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
 	return s.load(ctx, s.sql.first, ids, limit, func(rows *sql.Rows) (id int64, e cache.Entry, err error) {
 		var row, user int64
@@ -133,7 +132,6 @@ func (s *Service) loadLikers(ctx context.Context, ids []int64, limit int) (map[i
 	})
 }
 
-// loadLiked reads the newest targets that users like.
 func (s *Service) loadLiked(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 	return s.load(ctx, s.sql.newest, users, limit, func(rows *sql.Rows) (user int64, e cache.Entry, err error) {
 		var id int64

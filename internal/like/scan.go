@@ -43,13 +43,11 @@ func (s *Service) Scans() []reconcile.Scan {
 	return scans
 }
 
-// drift compares a stored count with the actual one.
 type drift struct {
 	id             int64
 	stored, actual int
 }
 
-// scanCounts compares the likes of all targets, page by page.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return s.counts(ctx, s.db, after, limit)
@@ -57,7 +55,6 @@ func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, s.describe, s.repairCount)
 }
 
-// describe returns the difference of a count, or "".
 func (s *Service) describe(d drift) (id int64, differs string) {
 	if d.stored != d.actual {
 		differs = fmt.Sprintf("%s %d: %d likes stored, %d counted", s.noun(), d.id, d.stored, d.actual)
@@ -65,7 +62,6 @@ func (s *Service) describe(d drift) (id int64, differs string) {
 	return d.id, differs
 }
 
-// counts reads the page of counts after an id.
 func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
@@ -180,13 +176,11 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 	return nil
 }
 
-// mismatch is a set that differs from the rows.
 type mismatch struct {
 	set  cache.WindowSnapshot[int64]
 	text string
 }
 
-// recheck reads the sets of wrong again and returns their current mismatches.
 func (of likeSet) recheck(ctx context.Context, wrong map[int64]mismatch) (map[int64]mismatch, error) {
 	ids := make([]int64, 0, len(wrong))
 	for id := range wrong {
@@ -199,7 +193,6 @@ func (of likeSet) recheck(ctx context.Context, wrong map[int64]mismatch) (map[in
 	return of.mismatches(ctx, stored)
 }
 
-// mismatches compares sets with the rows.
 func (of likeSet) mismatches(ctx context.Context, stored []cache.WindowSnapshot[int64]) (map[int64]mismatch, error) {
 	if len(stored) == 0 {
 		return nil, nil
