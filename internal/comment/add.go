@@ -27,8 +27,7 @@ const (
 	// MaxContent is the maximum length of a normalized comment, in characters.
 	MaxContent = 500
 
-	// writeTimeout bounds one write, including the work after its commit.
-	writeTimeout = 5 * time.Second
+	writeTimeout = 5 * time.Second // of one write, including the work after its commit
 )
 
 // errBusy is returned when too many comments wait to be written.
@@ -76,7 +75,6 @@ func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, err
 	return c, nil
 }
 
-// addAll stores a group of comments in one transaction.
 func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Comment]) (after func(), err error) {
 	drafts, uses := make([]draft, len(calls)), make([]*quota.Use, len(calls))
 	for i, c := range calls {
@@ -209,7 +207,6 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) (
 	return roots, nil
 }
 
-// lockRoots locks the comments that get replies.
 func (s *Service) lockRoots(ctx context.Context, tx *ent.Tx, roots []*int64, refused []error) error {
 	var ids []int64
 	for i, root := range roots {
@@ -221,8 +218,7 @@ func (s *Service) lockRoots(ctx context.Context, tx *ent.Tx, roots []*int64, ref
 	return err
 }
 
-// count adds the drafts to the counters of their notes and shops. It rejects drafts on
-// missing or deleted notes.
+// count adds the drafts to the counters of notes and shops. It rejects missing and deleted notes.
 func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *written) error {
 	notes, shops := map[int64]int{}, map[int64]int{}
 	for i, d := range drafts {
@@ -301,11 +297,11 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 	return ids, nil
 }
 
-// afterCommit updates the caches. It replaces cached roots, so that the readers of a comment
-// with many replies need no load after each reply.
+// afterCommit updates the caches. It replaces cached roots: readers of a comment with many replies
+// then need no load after each reply.
 //
-// It returns no error, because the write succeeded: after an error, a client would add the
-// comment twice. The outbox repeats the update if Redis fails or the process crashes.
+// It returns no error, because the write succeeded: after an error, a client would add the comment
+// twice. The outbox repeats the update if Redis fails or the process crashes.
 func (s *Service) afterCommit(ctx context.Context, w written) {
 	if len(w.jobs) == 0 {
 		return
@@ -333,8 +329,7 @@ func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
 	return nil
 }
 
-// clearSome clears one batch of comments with ids above after. It returns the last id and
-// whether there may be more.
+// clearSome clears one batch of comments above an id, and reports whether there may be more.
 func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after int64) (last int64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

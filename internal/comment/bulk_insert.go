@@ -10,8 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
-// bulkInsertTimeout bounds one call of BulkInsert.
-const bulkInsertTimeout = time.Minute
+const bulkInsertTimeout = time.Minute // per call
 
 // Seed is a comment of demo data.
 type Seed struct {

@@ -13,10 +13,8 @@ import (
 // headSize is the number of cached entries of each list: several first pages.
 const headSize = 50
 
-// openCaches sets the policy of each cache. For their invalidation see invalidate.go.
-//
-// Memory holds nothing: authors and likers must see their own changes, and popular comments
-// get likes all the time.
+// openCaches opens caches that memory does not hold: authors and likers must see their own changes,
+// and popular comments get likes all the time.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.comments = cache.New(hub, cache.Policy{
 		// Absence is not cached: a list contains a new id right after the commit, and its row

@@ -33,8 +33,7 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return err
 }
 
-// invalidateAdded is Invalidate for new comments. It also invalidates the counts of their
-// notes.
+// invalidateAdded is Invalidate for new comments. It also invalidates the counts of notes.
 func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
 	rows, err := s.invalidate(ctx, ids)
 	notes := make([]int64, 0, len(rows))
@@ -47,8 +46,7 @@ func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(err) // Redis is unavailable
 }
 
-// invalidate is Invalidate. It returns the existing comments, with only id, note and root
-// set.
+// invalidate is Invalidate. It returns the existing comments, with only id, note and root.
 func (s *Service) invalidate(ctx context.Context, ids []int64) ([]*Comment, error) {
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)

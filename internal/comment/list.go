@@ -95,7 +95,6 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 	return s.pages(ctx, roots, lists, repliesOrder, after)
 }
 
-// decode returns the id in a cursor.
 func decode(c page.Cursor, order string) (id int64, err error) {
 	if err := page.Decode(c, order, &id); err != nil {
 		return 0, err
@@ -115,7 +114,6 @@ func filter(ids []int64, good func(int64) bool) (passed []int64) {
 	return passed
 }
 
-// pages returns one page for each owner.
 func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.ListPage, order string, after page.Cursor) (map[int64]*Page, error) {
 	var ids []int64
 	for _, list := range lists {
@@ -134,9 +132,8 @@ func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cac
 	return pages, nil
 }
 
-// pageOf returns the page of one list. It omits ids without a row, which another program
-// deleted. The next page begins after them, so that a page of such ids does not end the
-// list.
+// pageOf returns the page of one list. It omits ids without a row, which another program deleted.
+// The next page begins after them: a page of such ids must not end the list.
 func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after page.Cursor) *Page {
 	p := &Page{Edges: make([]*Edge, 0, len(list.Items))}
 	var cursors []page.Cursor
@@ -153,7 +150,6 @@ func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after pa
 	return p
 }
 
-// loadOnNotes reads ranges of comments on notes, with one statement.
 func (s *Service) loadOnNotes(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Note  int64 `json:"note"`
@@ -171,8 +167,8 @@ func (s *Service) loadOnNotes(ctx context.Context, ranges []cache.ListRange[int6
 	return found, nil
 }
 
-// loadReplies reads ranges of replies, with one statement. Lists sort by descending
-// position, so the position of a reply is its negated id.
+// loadReplies reads ranges of replies. Lists sort by descending position, so the position of a
+// reply is its negated id.
 func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Root  int64 `json:"root"`
@@ -190,7 +186,6 @@ func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int6
 	return found, nil
 }
 
-// loadItems runs the statement of a list for many owners.
 func (s *Service) loadItems(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.ListItem, error) {
 	text, err := json.Marshal(arguments)
 	if err != nil {

@@ -103,13 +103,11 @@ func (s *Service) shopsCounter() counter {
 	}
 }
 
-// drift compares a stored counter with the actual count.
 type drift struct {
 	id             int64
 	stored, actual int
 }
 
-// scan compares all counters of a kind, page by page.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return c.page(ctx, c.s.db, after, limit)
@@ -117,7 +115,6 @@ func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, c.describe, c.repair)
 }
 
-// describe returns the difference of a counter, or "".
 func (c counter) describe(d drift) (id int64, differs string) {
 	if d.stored != d.actual {
 		differs = fmt.Sprintf("%s %d: %d %s stored, %d counted", c.noun, d.id, d.stored, c.unit, d.actual)
@@ -125,7 +122,6 @@ func (c counter) describe(d drift) (id int64, differs string) {
 	return d.id, differs
 }
 
-// page reads the page of counters after an id.
 func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
