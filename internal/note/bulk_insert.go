@@ -25,7 +25,7 @@ type Seed struct {
 }
 
 const (
-	rowsPerStatement  = 500         // rows per statement
+	rowsPerStatement  = 500
 	bulkInsertTimeout = time.Minute // per call
 )
 
@@ -115,8 +115,7 @@ func (s *Service) insertMissing(ctx context.Context, tx *ent.Tx, batch []Seed, k
 	return ids, fresh, nil
 }
 
-// numberAll is [Service.number] for several published notes, in order. It returns the last
-// number.
+// numberAll is [Service.number] for several published notes, in order.
 func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last, follows int64, err error) {
 	if len(rows) == 1 {
 		return s.numberOne(ctx, tx, rows[0])

@@ -16,7 +16,6 @@ import (
 // headSize is the number of notes in a cached list.
 const headSize = 50
 
-// openCaches sets the policy of each cache. For their invalidation see invalidate.go.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.notes = cache.New(hub, cache.Policy{
 		Name: "note", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
@@ -64,7 +63,6 @@ func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Note, error)
 	return found, nil
 }
 
-// all yields the ids of all notes, in batches of some thousands.
 func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Note.Query().Where(entnote.IDGT(after), entnote.DeletedAtIsNil()).Order(entnote.ByID()).Limit(limit).IDs(ctx)

@@ -16,8 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Counts returns the counters of the existing notes. Freshness and cost are those of
-// [Service.ByIDs].
+// Counts returns the counters of the existing notes, like [Service.ByIDs].
 func (s *Service) Counts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
 	ctx, span := observe.Span(ctx, "note.Counts")
 	defer span.End()
@@ -28,8 +27,7 @@ func (s *Service) Counts(ctx context.Context, ids []int64) (map[int64]Counts, er
 	return found, nil
 }
 
-// ReadJSON parses counts as stored in Redis, without reflection, because every page of
-// notes reads them. It implements cache.Reader.
+// ReadJSON implements cache.Reader without reflection, because every page of notes reads counts.
 func (c *Counts) ReadJSON(text []byte) bool {
 	rest, ok := bytes.CutPrefix(text, []byte("{"))
 	for more := ok; more; {
@@ -62,15 +60,13 @@ func (c *Counts) ReadJSON(text []byte) bool {
 	return ok && len(rest) == 0
 }
 
-// countRow is a row of note_counts, with the shop of the note.
 type countRow struct {
 	ID int64 `json:"id"`
 	Counts
 	shop int64
 }
 
-// lockCounts locks the counts of notes until tx ends, in id order. It omits missing and
-// deleted notes.
+// lockCounts locks the counts of notes in id order. It omits missing and deleted notes.
 func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]*countRow, error) {
 	rows := make(map[int64]*countRow, len(ids))
 	err := s.sql.lockCounts.Each(ctx, tx, ids, func(found *sql.Rows) error {
@@ -86,12 +82,11 @@ func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return rows, nil
 }
 
-// LockLikes locks the counts of notes until tx ends, in id order. It returns the number of
-// likes of each note, without missing and deleted notes.
+// LockLikes locks the counts of notes until tx ends, in id order. It returns the likes of each
+// note, without missing and deleted notes.
 //
-// add adds to the likes of these notes. The caller runs the returned function after the
-// commit, to update the cache. If that fails, the outbox job of the caller calls
-// [Service.InvalidateLikes].
+// add adds to these likes. The caller runs the returned function after the commit, to update the
+// cache. If that fails, the outbox job of the caller calls [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
@@ -142,8 +137,8 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]in
 	}, err
 }
 
-// updateCounts stores locked counts and returns them with their new versions. The caller
-// caches them after the commit, so that the readers of a popular note need no load.
+// updateCounts stores locked counts and returns them with their new versions. The caller caches
+// them after the commit: readers of a popular note then need no load.
 func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow) (map[int64]Counts, error) {
 	counts := make(map[int64]Counts, len(rows))
 	if len(rows) == 0 {

@@ -48,7 +48,6 @@ const (
 // ranking returns the number of the current ranking.
 func (s *Service) ranking() int64 { return s.now().UnixMilli() / hotInterval.Milliseconds() }
 
-// rankedNote is an entry of a ranking.
 type rankedNote struct {
 	ID  int64 `json:"i"`
 	Hot int64 `json:"h"`
@@ -59,9 +58,9 @@ func (p rankedNote) compare(o rankedNote) int {
 	return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID))
 }
 
-// loadRankings creates the current ranking. It also accepts the two numbers before, for
-// processes with slow clocks. It ignores all others: a ranking created now would not
-// continue the pages of an older one.
+// loadRankings creates the current ranking. For processes with slow clocks, it accepts the two
+// numbers before. It ignores all others: a new ranking would not continue the pages of an older
+// one.
 func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]rankedNote, error) {
 	found := map[int64][]rankedNote{}
 	for _, n := range numbers {
@@ -155,8 +154,8 @@ type hotPage struct {
 	done    bool         // no entries follow the list
 }
 
-// openRanking loads the ranking. If it has expired, or its number is invented, the reader
-// uses the current ranks. It does not read such numbers, so they cannot fill the cache.
+// openRanking loads the ranking. It does not read expired and invented numbers, so they cannot fill
+// the cache: the reader then uses the current ranks.
 func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 	if age := s.ranking() - w.ranking; age < -2 || age > rankingMaxAge.Milliseconds()/hotInterval.Milliseconds() {
 		return nil
@@ -170,8 +169,7 @@ func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 	return nil
 }
 
-// next returns the next entries: first of the ranking, then by current rank. It returns nil
-// at the end.
+// next returns the next entries: first of the ranking, then by current rank; nil at the end.
 func (s *Service) next(ctx context.Context, w *hotPage, limit int) ([]rankedNote, error) {
 	begin := slices.IndexFunc(w.list, func(p rankedNote) bool { return w.at == nil || w.at.compare(p) < 0 })
 	if begin >= 0 {

@@ -76,8 +76,7 @@ func (a *commitEffects) addEvents(rows []*ent.Note, last, follows int64) error {
 	return nil
 }
 
-// afterCommit publishes the effects after the commit. It returns no error, because the
-// write succeeded. If Redis fails, the outbox retries.
+// afterCommit publishes the effects. The write succeeded, so the outbox retries errors of Redis.
 func (s *Service) afterCommit(ctx context.Context, a commitEffects) {
 	if a.published {
 		s.feed.FanOutCommitted()

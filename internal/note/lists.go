@@ -132,7 +132,6 @@ func (s *Service) Newest(ctx context.Context, authors []int64, limit int) (map[i
 	return s.lister(s.sql.byAuthors)(ctx, ranges)
 }
 
-// lister returns a loader of list ranges that runs statement.
 func (s *Service) lister(statement string) func(context.Context, []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Owner  int64 `json:"of"`

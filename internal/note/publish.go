@@ -29,11 +29,9 @@ const (
 )
 
 const (
-	// writeTimeout bounds one call of Publish or Delete.
-	writeTimeout = 5 * time.Second
-
-	maxBatch   = 100  // notes per transaction
-	maxWaiting = 1000 // notes waiting for a transaction
+	writeTimeout = 5 * time.Second // per call
+	maxBatch     = 100             // notes per transaction
+	maxWaiting   = 1000            // notes waiting for a transaction
 )
 
 // errBusy is returned when too many notes wait to be published.
@@ -139,7 +137,6 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong apie
 	return n, nil
 }
 
-// pendingNote is a note that waits for its transaction.
 type pendingNote struct {
 	author int64
 	draft  Draft  // checked

@@ -28,13 +28,11 @@ func (s *Service) Scans() []reconcile.Scan {
 	}
 }
 
-// countDrift compares the stored note count of a user with the actual one.
 type countDrift struct {
 	user           int64
 	stored, actual int
 }
 
-// scanCounts compares the note counts of all users, page by page.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]countDrift, error) {
 		return s.drifts(ctx, s.db, after, limit)
@@ -42,7 +40,6 @@ func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, countDrift.describe, s.repairCount)
 }
 
-// describe returns the difference of a count, or "".
 func (d countDrift) describe() (user int64, differs string) {
 	if d.stored != d.actual {
 		differs = fmt.Sprintf("user %d: %d notes stored, %d counted", d.user, d.stored, d.actual)
@@ -50,7 +47,6 @@ func (d countDrift) describe() (user int64, differs string) {
 	return d.user, differs
 }
 
-// drifts reads the page of counts after a user.
 func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []countDrift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
