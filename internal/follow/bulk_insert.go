@@ -95,8 +95,7 @@ func (s *Service) lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (ma
 	return there, nil
 }
 
-// countsOf returns the changes of the followee counts of followers, and of the follower counts of
-// followees.
+// countsOf counts pairs by follower, which gains followees, and by followee, which gains followers.
 func countsOf(pairs []pair) (followers, followees map[int64]int) {
 	followers, followees = map[int64]int{}, map[int64]int{}
 	for _, p := range pairs {

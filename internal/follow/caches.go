@@ -22,7 +22,6 @@ const followeesName = "follow:out"
 // headSize is the number of cached followers per user, the newest.
 const headSize = 50
 
-// openCaches creates the caches. See invalidate.go for invalidation.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.followees = cache.NewWindow(hub, cache.WindowPolicy{Name: followeesName, Size: s.cfg.limit, TTL: 24 * time.Hour}, decimal, s.loadSets)
 	// Followers of popular users change constantly, so they are not cached in the process.
@@ -35,7 +34,6 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// cacheEntry returns the set entry of a follow.
 func cacheEntry(at cache.ListItem) cache.Entry {
 	return cache.Entry{Member: decimal(at.ID), Score: at.Pos}
 }
@@ -80,7 +78,6 @@ func (s *Service) loadFollowers(ctx context.Context, ranges []cache.ListRange[in
 	return readLists(ctx, s.db, s.sql.followers, ranges)
 }
 
-// readLists reads parts of lists with one statement.
 func readLists(ctx context.Context, db sqldb.Querier, statement string, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Owner  int64 `json:"of"`

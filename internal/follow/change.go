@@ -18,8 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// writeTimeout limits the writes of one call.
-const writeTimeout = 5 * time.Second
+const writeTimeout = 5 * time.Second // per call
 
 var (
 	// errBusy is returned when too many follows wait.
@@ -66,7 +65,6 @@ func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error 
 	return nil
 }
 
-// change runs one call in a batch.
 func (s *Service) change(ctx context.Context, b *batch.Batcher[pair, struct{}], p pair) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -82,13 +80,11 @@ func errUserNotFound() error {
 	return apierror.Refuse(apierror.NotFound, "This user doesn't exist.", "userId")
 }
 
-// pair is a follower and a followee.
 type pair [2]int64
 
 func (p pair) follower() int64 { return p[0] }
 func (p pair) followee() int64 { return p[1] }
 
-// calls are the calls of one batch.
 type calls = []*batch.Call[pair, struct{}]
 
 func newBatcher(run batch.Run[pair, struct{}]) *batch.Batcher[pair, struct{}] {
@@ -310,7 +306,6 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 	return nil
 }
 
-// find returns the ids of the follows that exist.
 func (s *Service) find(ctx context.Context, db sqldb.Querier, pairs []pair) (map[pair]int64, error) {
 	rows, err := readRows(ctx, db, s.sql.find, sqldb.JSON(pairs))
 	if err != nil {

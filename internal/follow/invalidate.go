@@ -57,7 +57,6 @@ func (s *Service) invalidate(ctx context.Context, changes ...change) error {
 	return outbox.Transient(err) // Redis is unavailable
 }
 
-// sortedUnique returns ids in ascending order, without duplicates.
 func sortedUnique(ids []int64) []int64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

@@ -31,7 +31,6 @@ func (s *Service) IsFollowed(ctx context.Context, viewer int64, users []int64) (
 	return s.followsAmong(ctx, viewer, sortedUnique(users))
 }
 
-// followsAmong reports which of users follower follows.
 func (s *Service) followsAmong(ctx context.Context, follower int64, users []int64) (map[int64]bool, error) {
 	members := make([]string, len(users))
 	for i, user := range users {
@@ -177,7 +176,6 @@ func decodeCursor(order string, first int, after page.Cursor) (below int64, err 
 	return below, page.Decode(after, order, &below)
 }
 
-// newPage returns a page of users in their order.
 func newPage(order string, items []cache.ListItem, after page.Cursor, more bool) *Page {
 	p := &Page{Edges: make([]Edge, len(items))}
 	cursors := make([]page.Cursor, len(items))

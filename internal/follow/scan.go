@@ -80,7 +80,6 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// removeOrphan deletes a follow by its id.
 func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -100,14 +99,12 @@ func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 	return nil
 }
 
-// readPage runs the statement of a page, limited by pageTimeout.
 func (s *Service) readPage(ctx context.Context, db sqldb.Querier, statement string, after int64, limit int, row func(*sql.Rows) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	return sqldb.Each(ctx, db, statement, []any{after, limit}, row)
 }
 
-// A drift compares the stored counts of a user with the actual ones.
 type drift struct {
 	user                         int64
 	followers, followees         int
@@ -118,7 +115,6 @@ func (d drift) correct() bool {
 	return d.followers == d.wantFollowers && d.followees == d.wantFollowees
 }
 
-// scanCounts compares the counts of all users, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return s.counts(ctx, s.db, after, limit)
@@ -126,7 +122,6 @@ func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, drift.finding, s.repairCounts)
 }
 
-// finding returns how the counts differ, "" if they do not.
 func (d drift) finding() (user int64, differs string) {
 	if !d.correct() {
 		differs = fmt.Sprintf("user %d: got %d followers and %d followees, want %d and %d",
@@ -135,7 +130,6 @@ func (d drift) finding() (user int64, differs string) {
 	return d.user, differs
 }
 
-// counts reads a page of users after an id.
 func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	err = s.readPage(ctx, db, s.sql.counts, after, limit, func(rows *sql.Rows) error {
 		var d drift
@@ -245,7 +239,6 @@ func (s *Service) checkSet(ctx context.Context, user int64) (string, error) {
 	return findings[user], err
 }
 
-// checkSets returns the findings about sets, by user.
 func (s *Service) checkSets(ctx context.Context, sets []cache.WindowSnapshot[int64]) (map[int64]string, error) {
 	findings := map[int64]string{}
 	for _, one := range sets {
