@@ -89,8 +89,7 @@ type celebrityCache struct {
 	young, old map[int64]followedCelebrities // generations: a full young one replaces old
 }
 
-// generationSize is the number of users per generation of a celebrityCache.
-const generationSize = 50_000
+const generationSize = 50_000 // users per generation of a celebrityCache
 
 type followedCelebrities struct {
 	sources cache.SourceSet // followees of the user
@@ -126,7 +125,6 @@ func sourceNames(authors []int64) []string {
 	return list
 }
 
-// filterFollowed returns the authors that an inbox page reports as followed.
 func filterFollowed(authors []int64, has map[string]bool) []int64 {
 	return slices.DeleteFunc(slices.Clone(authors), func(author int64) bool { return !has[decimal(author)] })
 }

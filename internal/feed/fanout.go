@@ -150,7 +150,6 @@ func turnDeadline(ctx context.Context) time.Time {
 	return time.Now().Add(time.Until(deadline) / 2)
 }
 
-// loadJobs reads notes and their progress. It leaves out deleted notes.
 func (s *Service) loadJobs(ctx context.Context, notes []int64) ([]fanOutJob, error) {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(notes...), entnote.DeletedAtIsNil(), entnote.SeqNotNil()).
 		Select(entnote.FieldID, entnote.FieldSeq, entnote.FieldAuthorID, entnote.FieldCreatedAt).All(ctx)
@@ -178,8 +177,7 @@ func (s *Service) loadJobs(ctx context.Context, notes []int64) ([]fanOutJob, err
 	return pushes, nil
 }
 
-// runRound pushes a batch of some of the notes, stores their progress, and returns the unfinished
-// ones.
+// runRound pushes a batch of some notes, stores their progress, and returns the unfinished notes.
 func (s *Service) runRound(ctx context.Context, pushes []fanOutJob) (left []fanOutJob, err error) {
 	// All notes of a round have the same progress, the least of all, so the notes of one author
 	// proceed together.

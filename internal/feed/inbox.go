@@ -20,8 +20,7 @@ import (
 // Only reads create and refresh an inbox, so each one belongs to an active reader.
 const inboxName = "feed:in"
 
-// firstPerAuthor is the number of notes per author that the first read for an inbox selects.
-const firstPerAuthor = 16
+const firstPerAuthor = 16 // notes per author that the first read for an inbox selects
 
 const (
 	loadTimeout  = 2 * time.Second // to load an inbox

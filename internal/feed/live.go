@@ -36,7 +36,6 @@ func (*Removed) isUpdate() {}
 func (*Ready) isUpdate()   {}
 func (*Resync) isUpdate()  {}
 
-// logCursor returns the cursor of a log number.
 func logCursor(number int64) page.Cursor { return page.Encode(liveCursor, number) }
 
 // Subscribe returns the live feed of a user. It sends the notes published and deleted after a
@@ -117,8 +116,7 @@ func (s *Service) CheckLog() { s.hub.receive(0) }
 // changed them. It does not wait; the feeds change within moments.
 func (s *Service) RefreshFollows(users ...int64) { s.hub.markDirty(users...) }
 
-// MarkFollowsStale rechecks the follows of every connected viewer. Call it if changes may have been
-// missed.
+// MarkFollowsStale rechecks the follows of all viewers. Call it if changes may have been missed.
 func (s *Service) MarkFollowsStale() { s.hub.markFollowsStale() }
 
 // FolloweeCount returns the number of followees that the live feed of a user knows, or -1 if this
@@ -165,7 +163,6 @@ func (s *Service) announce(ctx context.Context) {
 	}
 }
 
-// runLive serves live feeds until ctx ends.
 func (s *Service) runLive(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { s.hub.run(ctx) })

@@ -110,7 +110,6 @@ func (h *liveHub) hasDelivered(number int64) bool {
 	return h.active && number <= h.pos
 }
 
-// run delivers events until ctx ends.
 func (h *liveHub) run(ctx context.Context) {
 	check := time.NewTimer(clock.Jitter(checkInterval))
 	defer check.Stop()
@@ -387,8 +386,7 @@ func (h *liveHub) deliver(e Event, now time.Time) {
 	h.s.m.liveDelivered.Add(float64(delivered))
 }
 
-// update returns the update of an event, one shared object while it is recent. The caller holds
-// mu.
+// update returns the update of an event, shared while it is recent. The caller holds mu.
 func (h *liveHub) update(e Event) *broadcast.Update {
 	slot := &h.recent[e.Seq%recentUpdates]
 	if *slot == nil || (*slot).Seq != updateSeq(e.Seq) {
@@ -497,8 +495,7 @@ func (h *liveHub) resync(s *session) {
 	s.r.Push(h.positionUpdate(&h.lastResync, s.resync, func(c page.Cursor) Update { return &Resync{Cursor: c} }))
 }
 
-// replay pushes the events due to a session after a number, up to the position. The caller holds
-// mu.
+// replay pushes the due events after a number, up to the position. The caller holds mu.
 func (h *liveHub) replay(s *session, after int64) {
 	events, ok := h.s.tail.between(after, h.pos)
 	if !ok || len(events) > maxChecked {
@@ -559,8 +556,6 @@ func (s *session) Close() {
 	h.s.m.liveSessions.Dec()
 }
 
-// lag returns how many known numbers are not delivered, the age of the oldest, and how many
-// sessions are joining.
 func (h *liveHub) lag() (numbers int64, oldest time.Duration, joining int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -573,8 +568,8 @@ func (h *liveHub) lag() (numbers int64, oldest time.Duration, joining int) {
 	return max(0, max(h.announcedHead.Load(), h.s.tail.knownHead())-h.pos), oldest, len(h.joining)
 }
 
-// readFollowStarts reads the follows that began since a log number, and the number of transactions
-// so far that added follows.
+// readFollowStarts reads the follows since a number, and how many transactions added follows so
+// far.
 func (s *Service) readFollowStarts(ctx context.Context, from int64) (list []followStart, counted int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()

@@ -159,7 +159,7 @@ func (t *logTail) read(ctx context.Context) error {
 	return t.add(events)
 }
 
-// same reports whether two events are equal.
+// same compares the stored columns. Celebrity may have changed since the first read.
 func (e Event) same(as Event) bool {
 	return e.Seq == as.Seq && e.Note == as.Note && e.Author == as.Author && e.Removed == as.Removed
 }
@@ -350,8 +350,7 @@ func (t *logTail) covers(seq int64) bool {
 	return t.loaded && seq >= t.before
 }
 
-// between returns the events in (behind, upTo]. It returns false if the tail does not contain all
-// of them. Callers must not change them.
+// between returns the events in (behind, upTo], or false if some are unknown. Do not change them.
 func (t *logTail) between(behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
@@ -385,8 +384,7 @@ func (t *logTail) celebritiesSince(known int) (celebrities []int64, all int) {
 	return t.celebrities[min(known, len(t.celebrities)):len(t.celebrities):len(t.celebrities)], len(t.celebrities)
 }
 
-// notesBy returns the notes that a celebrity published in (behind, upTo]. It returns false if the
-// tail does not go back to behind.
+// notesBy returns the notes of a celebrity in (behind, upTo], or false if the tail begins later.
 func (t *logTail) notesBy(celebrity, behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
@@ -402,14 +400,12 @@ func (t *logTail) notesBy(celebrity, behind, upTo int64) ([]Event, bool) {
 	return list, true
 }
 
-// isCelebrity reports whether an author is a celebrity.
 func (t *logTail) isCelebrity(author int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.celebritySet[author]
 }
 
-// isRemoved reports whether a note is known to be deleted.
 func (t *logTail) isRemoved(note int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()

@@ -51,7 +51,6 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	return m
 }
 
-// registerLag registers the delay of the live feeds.
 func (m metrics) registerLag(reg prometheus.Registerer, h *liveHub) {
 	if reg == nil {
 		return

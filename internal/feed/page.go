@@ -20,11 +20,10 @@ const (
 	liveCursor = "LIVE"
 )
 
-// spare is the number of additional entries read from an inbox, because some notes may be deleted.
-const spare = 8
-
-// maxAtOnce is the maximum number of entries per step of a page. It exceeds the largest page.
-const maxAtOnce = 128
+const (
+	spare     = 8   // additional entries read from an inbox, because some notes may be deleted
+	maxAtOnce = 128 // entries per step of a page; exceeds the largest page
+)
 
 // A Page is one page of a feed.
 type Page struct {
@@ -72,7 +71,6 @@ func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cu
 	return p, nil
 }
 
-// A reader reads one page.
 type reader struct {
 	s            *Service
 	user         int64

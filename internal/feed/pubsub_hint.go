@@ -11,8 +11,7 @@ const (
 	hintBytes  = 64000 // approximate size limit of the rows in a hint; receivers read other rows from the database
 )
 
-// pendingHints is a queue of events to announce to other processes. It is safe for concurrent
-// use.
+// pendingHints queues events to announce to other processes. It is safe for concurrent use.
 type pendingHints struct {
 	mu       sync.Mutex
 	events   []Event

@@ -62,7 +62,6 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// refreshLog reads the new numbers of the log and the open fan-outs.
 func (s *Service) refreshLog(ctx context.Context) error {
 	if _, err := s.tail.sync(ctx); err != nil {
 		return err
@@ -162,8 +161,7 @@ func (s *Service) compareInbox(ctx context.Context, inbox cache.WindowSnapshot[i
 	}
 }
 
-// followedSince reports whether a user has followed an author since the user's inbox was last
-// read.
+// followedSince reports whether a user has followed an author since the inbox was last read.
 func (s *Service) followedSince(ctx context.Context, user, author int64) (bool, error) {
 	seen, err := s.inboxes.NewestSource(ctx, user)
 	if err != nil {

@@ -29,13 +29,11 @@ type viewer struct {
 // A followed is a followee with the log head at the commit of the follow. Later notes are due.
 type followed struct{ author, since int64 }
 
-// A followStart is a follow by a user.
 type followStart struct {
 	user int64
 	followed
 }
 
-// due reports whether an event is due to the viewer.
 func (v *viewer) due(e Event) bool {
 	i, follows := v.find(e.Author)
 	return follows && v.follows[i].since < e.Seq
@@ -149,7 +147,6 @@ func (h *liveHub) load(ctx context.Context, users []int64) error {
 	return nil
 }
 
-// loadAll reads the follows of all viewers.
 func (h *liveHub) loadAll(ctx context.Context) error {
 	h.mu.Lock()
 	users := slices.Collect(maps.Keys(h.viewers))
@@ -188,7 +185,6 @@ func (h *liveHub) checkVersions(ctx context.Context) error {
 	return nil
 }
 
-// versions reads the follow versions of users.
 func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
