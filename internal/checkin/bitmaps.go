@@ -24,7 +24,6 @@ type bitRef struct {
 	Month month `json:"month"`
 }
 
-// bitmaps reads and writes the bitmaps in Redis.
 type bitmaps struct {
 	rdb           redis.Cmdable
 	keys          keys

@@ -85,7 +85,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 // oldest returns the first month that is stored in Redis.
 func (s *Service) oldest() month { return monthOf(s.today()).before(recent - 1) }
 
-// A draftedMonth is a month of a user with its drafts, an element of the parameter of plant.
+// A draftedMonth is a month of a user with its drafts, an element of the parameter of upsert.
 type draftedMonth struct {
 	bitRef
 	Days   days `json:"days"`
@@ -137,8 +137,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 	return stored, nil
 }
 
-// unknown returns the days that the rows do not have, with their points, and the days of
-// the rows.
+// unknown returns the days that the rows lack, with their points, and the days of the rows.
 func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
 	refs := make([]bitRef, len(all))
 	for i, d := range all {

@@ -41,13 +41,11 @@ func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int
 	return &Month{Month: this.String(), Days: done.days.list(), Streak: streak, Today: today}, done.earned, nil
 }
 
-// checkedIn is the result of a check-in.
 type checkedIn struct {
 	earned int
 	days   days // days of the month, from the row
 }
 
-// change stores a check-in in a batch with those of other callers.
 func (s *Service) change(ctx context.Context, d Draft) (checkedIn, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

@@ -30,10 +30,8 @@ import (
 const Points = 5
 
 const (
-	// readTimeout bounds one read, with its round trips and statements.
-	readTimeout = 2 * time.Second
-	// writeTimeout bounds one check-in and the work after its commit.
-	writeTimeout = 5 * time.Second
+	readTimeout  = 2 * time.Second // of one read, with its round trips and statements
+	writeTimeout = 5 * time.Second // of one check-in and the work after its commit
 )
 
 // A Month is the check-ins of a user in one month.
@@ -78,7 +76,6 @@ type Service struct {
 	checkIns *batch.Batcher[Draft, checkedIn]
 }
 
-// statements holds the texts of sql/, in the dialect of the database.
 type statements struct{ months, upsert string }
 
 //go:embed sql/*.sql

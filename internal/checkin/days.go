@@ -16,12 +16,10 @@ type days uint32
 // whole marks a bitmap that has all days of its row.
 const whole days = 1
 
-// dayBit returns the set of one day.
 func dayBit(day int) days { return 1 << day }
 
 func (d days) has(day int) bool { return d&dayBit(day) != 0 }
 
-// count returns the number of days.
 func (d days) count() int { return bits.OnesCount32(uint32(d &^ whole)) }
 
 // list returns the days, ascending. It is never nil, because GraphQL needs a list.
@@ -64,7 +62,6 @@ func (m month) before(n int) month {
 	return month(all/12*100 + all%12 + 1)
 }
 
-// last returns the last day of the month.
 func (m month) last() int {
 	return time.Date(int(m)/100, time.Month(m%100)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }

@@ -8,12 +8,8 @@ import (
 )
 
 const (
-	// life is the lifetime of a bitmap after its last write: longer than the 13 months
-	// that are read from Redis.
-	life = 400 * 24 * time.Hour
-	// emptyLife is the lifetime of a bitmap without a day. It saves the next reader a
-	// statement.
-	emptyLife = 24 * time.Hour
+	life      = 400 * 24 * time.Hour // of a bitmap after its last write: over the 13 months read from Redis
+	emptyLife = 24 * time.Hour       // of a bitmap without a day, which saves the next reader a statement
 )
 
 // keys builds the keys in the state Redis.

@@ -15,8 +15,8 @@ const recent = 13
 // Month returns a user's check-ins of a month, as yyyy-mm; "" is the current month. An
 // invalid month is BAD_USER_INPUT. A future month is empty.
 //
-// It costs one round trip to Redis, two if the streak began before last month, and also a
-// statement if it began more than 13 months ago. Months missing in Redis cost one more
+// It costs one round trip to Redis, two if the streak began before last month. A streak of
+// more than 13 months also costs a statement. Months missing in Redis cost one more
 // statement and round trip. If Redis is unavailable, it costs one statement, so any other
 // error means that the database failed. A check-in that did not reach Redis is missing
 // until the outbox has run.
@@ -137,7 +137,6 @@ func (b *monthReader) load(ctx context.Context, months ...month) error {
 	return nil
 }
 
-// loadBefore reads all months before m from the rows.
 func (b *monthReader) loadBefore(ctx context.Context, m month) error {
 	rows, err := b.s.rowsBefore(ctx, b.user, m)
 	if err != nil {

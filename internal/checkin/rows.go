@@ -31,8 +31,7 @@ func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, refs []bitRef) (
 	return found, nil
 }
 
-// rowsBefore reads all months of a user before m with one statement: a row for each month
-// with a check-in.
+// rowsBefore reads all months of a user before m: a row for each month with a check-in.
 func (s *Service) rowsBefore(ctx context.Context, user int64, m month) (map[month]days, error) {
 	rows, err := s.db.CheckInMonth.Query().Where(checkinmonth.UserID(user), checkinmonth.MonthLT(int(m))).
 		Select(checkinmonth.FieldMonth, checkinmonth.FieldDays).All(ctx)

@@ -91,7 +91,6 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 	return nil
 }
 
-// A mismatch is the difference between a bitmap and its row.
 type mismatch struct{ extra, missing days }
 
 func (f mismatch) String() string {
@@ -104,8 +103,7 @@ func (f mismatch) String() string {
 	return fmt.Sprintf("bitmap lacks days %v and has extra days %v", f.missing.list(), f.extra.list())
 }
 
-// mismatches compares bitmaps with their rows and returns the wrong ones. It reads the
-// bitmaps first: a concurrent check-in looks missing, never extra.
+// mismatches reads the bitmaps before the rows: a concurrent check-in looks missing, never extra.
 func (s *Service) mismatches(ctx context.Context, page []bitRef) (map[bitRef]mismatch, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
