@@ -16,8 +16,7 @@ import (
 // permanently: with another secret, a returning visitor would count again.
 const secretSetting = "visit.secret"
 
-// maxAgent is the number of bytes of a user agent that are read.
-const maxAgent = 512
+const maxAgent = 512 // bytes of a user agent that are read
 
 // anonymous identifies clients without an account and a cookie. It is safe for concurrent
 // use.
@@ -29,7 +28,6 @@ type anonymous struct {
 	known map[fingerprint]Visitor // cached digests
 }
 
-// A fingerprint identifies an anonymous client.
 type fingerprint struct{ network, agent string }
 
 func newAnonymous(limit int) *anonymous {

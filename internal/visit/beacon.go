@@ -25,18 +25,17 @@ const (
 	maxPath    = 500     // bytes
 )
 
-// A pageView is the body of a beacon.
 type pageView struct {
 	Path string  `json:"path"`
 	Shop *string `json:"shop"` // global id
 }
 
-// Beacon returns the handler of POST /visit. The web app reports its pages there, as JSON:
-// {"path": "/…", "shop": the shop's global id or null}. shopID parses a global id.
+// Beacon returns the handler of POST /visit. The web app reports its pages there, as JSON: {"path":
+// "/…", "shop": the shop's global id or null}. shopID parses a global id.
 //
-// The status is 204 for a counted page and for a bot, 405 for another method, 413 for a
-// body above 1 KB, and 400 for an invalid one. The response sets the cookie if there is
-// none. [gqlserver.Server.Guard] must wrap the handler, with the same proxies.
+// The status is 204 for a counted page and for a bot, and 405 for another method. It is 413 for a
+// body above 1 KB, and 400 for an invalid one. The response sets the cookie if there is none.
+// [gqlserver.Server.Guard] must wrap the handler, with the same proxies.
 func (s *Service) Beacon(proxies clientaddr.Proxies, shopID func(id string) (int64, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -53,7 +52,6 @@ func (s *Service) Beacon(proxies clientaddr.Proxies, shopID func(id string) (int
 	})
 }
 
-// readBeacon reads a beacon and returns its shop and the status of the response.
 func readBeacon(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, error)) (shop int64, status int) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

@@ -12,7 +12,6 @@ type bucket struct {
 	day  int
 }
 
-// A dayCount is the count of a bucket.
 type dayCount struct {
 	views    int64
 	visitors map[string]struct{}

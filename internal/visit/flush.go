@@ -114,7 +114,6 @@ type flushItem struct {
 	rest     []redis.Cmder
 }
 
-// commands returns the number of commands of a bucket.
 func (one flushItem) commands() int {
 	return 6 + (len(one.count.visitors)+batchVisitors-1)/batchVisitors
 }

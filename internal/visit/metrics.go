@@ -8,7 +8,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// counts holds the metrics of recorded visits.
 type counts struct{ site, shop, full, unknown prometheus.Counter }
 
 func newCounts(reg prometheus.Registerer) *counts {

@@ -146,7 +146,6 @@ func daysOf(from, to civil.Date) ([]civil.Date, error) {
 	return days, nil
 }
 
-// A liveDay is the data of a day in Redis.
 type liveDay struct {
 	redisDay
 	visitors int64

@@ -197,7 +197,6 @@ func (s *Service) stored(ctx context.Context, days []bucket) (map[bucket]redisDa
 	return found, nil
 }
 
-// dayIn parses the counter of views.
 func dayIn(answer *redis.SliceCmd) (redisDay, error) {
 	values, err := answer.Result()
 	if err != nil || len(values) != 2 {

@@ -36,7 +36,6 @@ func lockRows(ctx context.Context, tx *ent.Tx, days []bucket) (map[bucket]*ent.V
 	return rowsByDay(ctx, tx, days, true)
 }
 
-// newRow returns the row of a day without visits.
 func newRow(db *ent.Client, b bucket) *ent.VisitDayCreate {
 	return db.VisitDay.Create().SetShopID(b.shop).SetDay(b.day).SetUniques(0).SetViews(0).SetSketch([]byte{}).SetCounter("").SetCounted(0)
 }
@@ -67,7 +66,6 @@ func rowsByDay(ctx context.Context, tx *ent.Tx, days []bucket, lock bool) (map[b
 	return found, nil
 }
 
-// saveRows stores locked rows, with one statement.
 func saveRows(ctx context.Context, tx *ent.Tx, rows []*ent.VisitDay) error {
 	if len(rows) == 0 {
 		return nil
@@ -84,7 +82,6 @@ func saveRows(ctx context.Context, tx *ent.Tx, rows []*ent.VisitDay) error {
 	return nil
 }
 
-// rowsOf reads the rows of a shop from one day to another, with visitors on request.
 func (s *Service) rowsOf(ctx context.Context, shop int64, from, to int, visitors bool) (map[int]*ent.VisitDay, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -3,10 +3,9 @@
 //
 // What is counted. The web app reports each of its pages by POST /visit: a view of the site,
 // and of a shop if the page shows one. For a client without beacons, the first operation
-// within 30 seconds is a view of the site, and each shop(id) is a view of that shop.
-// Clients that identify as bots are ignored. A visitor is identified by the
-// account, else by the cookie that the beacon sets, else by a digest of network and user
-// agent.
+// within 30 seconds is a view of the site. Each shop(id) is a view of that shop. Bots are
+// ignored if they identify as such. A visitor is identified by the account, else by the cookie
+// that the beacon sets, else by a digest of network and user agent.
 //
 // Data flow. Recording takes a mutex and a map, in the process. Once a second, a flush sends
 // the counts to Redis in pipelines: a HyperLogLog and a counter for each shop and day. Once a
