@@ -31,7 +31,6 @@ func (m matrix) after(other matrix) (to matrix) {
 	return to
 }
 
-// inverse returns the inverse of a matrix. ok is false if it has none.
 func (m matrix) inverse() (to matrix, ok bool) {
 	minor := func(row, column int) float64 {
 		r1, r2, c1, c2 := (row+1)%3, (row+2)%3, (column+1)%3, (column+2)%3
@@ -61,8 +60,7 @@ func whiteD50() [3]float64 { return [3]float64{0.9642, 1, 0.8249} }
 // grayToXYZ returns the matrix that makes grey of three equal values.
 func grayToXYZ() matrix { return srgbPrimaries().mustXYZ() }
 
-// adaptation returns the matrix that adapts colours from one white to another, by the Bradford
-// method.
+// adaptation returns the Bradford matrix that adapts colours from one white to another.
 func adaptation(from, to [3]float64) matrix {
 	cone := matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 	back, _ := cone.inverse()
@@ -77,8 +75,7 @@ func srgbPrimaries() primaries {
 	return primaries{{0.64, 0.33}, {0.30, 0.60}, {0.15, 0.06}, {0.3127, 0.3290}}
 }
 
-// toXYZ returns the matrix from light of these colours to XYZ, adapted to D50. ok is false if
-// they are invalid.
+// toXYZ returns the matrix from light of these colours to XYZ, adapted to D50, if they are valid.
 func (p primaries) toXYZ() (m matrix, ok bool) {
 	xyz := func(c [2]float64) [3]float64 { return [3]float64{c[0] / c[1], 1, (1 - c[0] - c[1]) / c[1]} }
 	for i, c := range p {
@@ -105,7 +102,6 @@ func (p primaries) mustXYZ() matrix {
 	return m
 }
 
-// srgbToLight is the curve of sRGB.
 func srgbToLight(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92

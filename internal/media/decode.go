@@ -57,7 +57,6 @@ func outcomeOf(err error) string {
 	return uploadFailed
 }
 
-// A format is an accepted picture format.
 type format struct {
 	name  string
 	magic func(head []byte) bool
@@ -73,8 +72,7 @@ type source struct {
 	decode      func(ctx context.Context, need int64) (image.Image, error) // need: bytes of memory
 }
 
-// formats returns all accepted formats. Unlike the registry of package image, no import can extend
-// it.
+// formats returns the accepted formats. No import extends them, unlike those of package image.
 func formats() []format {
 	return []format{
 		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, openJPEG},
@@ -220,5 +218,4 @@ func freeMemory() (done func()) {
 	}
 }
 
-// earlyGC is the GC percentage while a large picture is decoded.
-const earlyGC = 20
+const earlyGC = 20 // GC percentage while a large picture is decoded

@@ -23,8 +23,7 @@ const (
 	maxPNG = 1 << 20
 )
 
-// hashBytes is the length of the hash in a name.
-const hashBytes = 20
+const hashBytes = 20 // length of the hash in a name
 
 // An encoded picture has the two files to store.
 type encoded struct {
@@ -33,7 +32,6 @@ type encoded struct {
 	width, height int  // pixels in the screen size
 }
 
-// hash returns the hash of the content, in hexadecimal.
 func (e encoded) hash() string {
 	sum := sha256.Sum256(e.screen)
 	return hex.EncodeToString(sum[:hashBytes])
@@ -59,7 +57,6 @@ func encode(screen *image.RGBA) (e encoded, err error) {
 	return e, err
 }
 
-// encodeAll encodes pictures that the program has drawn.
 func encodeAll(drawn []image.Image) ([]encoded, error) {
 	made := make([]encoded, len(drawn))
 	var each errgroup.Group
@@ -89,7 +86,6 @@ func asJPEG(img image.Image, quality int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// onWhite returns a picture on a white background.
 func onWhite(img *image.RGBA) *image.RGBA {
 	on := image.NewRGBA(img.Rect)
 	draw.Draw(on, on.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)

@@ -12,8 +12,7 @@ import (
 // maxProfile limits profiles, in bytes. The largest ones, for printers, have two megabytes.
 const maxProfile = 4 << 20
 
-// profileTransform returns the conversion to sRGB for a picture with that many components. It is
-// nil if no conversion is necessary, or if the profile is not supported.
+// profileTransform returns the conversion to sRGB, nil if it is unnecessary or not supported.
 func profileTransform(profile []byte, components int) *transform {
 	space, ok := parseProfile(profile, components)
 	if !ok {
@@ -22,8 +21,7 @@ func profileTransform(profile []byte, components int) *transform {
 	return space.transform()
 }
 
-// parseProfile parses a profile for a picture with that many components. A grey picture may have a
-// profile for RGB, but not the other way round.
+// parseProfile parses a profile. A grey picture may have one for RGB, but not the other way round.
 func parseProfile(data []byte, components int) (space colorSpace, ok bool) {
 	const header, class, colors, connection, signature = 128, 12, 16, 20, 36
 	if len(data) < header+4 || len(data) > maxProfile || string(data[signature:signature+4]) != "acsp" {
@@ -47,7 +45,6 @@ func parseProfile(data []byte, components int) (space colorSpace, ok bool) {
 	return space, false
 }
 
-// profileTags returns the content of the supported tags of a profile.
 func profileTags(data []byte) map[string][]byte {
 	const header, entry = 128, 12
 	tags := map[string][]byte{}
@@ -65,7 +62,6 @@ func profileTags(data []byte) map[string][]byte {
 	return tags
 }
 
-// parseMatrix parses a profile of a matrix and three curves.
 func parseMatrix(tags map[string][]byte) (space colorSpace, ok bool) {
 	for i, name := range []string{"r", "g", "b"} {
 		xyz := tags[name+"XYZ"]
@@ -96,7 +92,6 @@ func fixed(data []byte) float64 {
 	return float64(int32(binary.BigEndian.Uint32(data))) / 65536 //nolint:gosec // signed
 }
 
-// parseCurve parses a curve from values of a file to light, both from 0 to 1.
 func parseCurve(tag []byte) (curve, bool) {
 	const header = 12
 	if len(tag) < header {

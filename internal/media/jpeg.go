@@ -197,8 +197,7 @@ func scanEnd(data []byte, at int) int {
 	}
 }
 
-// add stores a segment, or reads its metadata. done reports that the rest belongs to another
-// picture.
+// add stores a segment, or reads its metadata. If done, the rest belongs to another picture.
 func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 	switch s.mark {
 	case markSOF0, markSOF1, markSOF2:
@@ -240,7 +239,6 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 	return false, nil
 }
 
-// addMetadata reads Exif and parts of a colour profile.
 func (f *jpegFile) addMetadata(s jpegSegment) {
 	switch s.mark {
 	case markAPP1:
@@ -257,8 +255,7 @@ func (f *jpegFile) addMetadata(s jpegSegment) {
 	}
 }
 
-// iccProfile returns the colour profile, whose parts may be in any order, or nil if a part is
-// missing.
+// iccProfile joins the parts of the colour profile, nil if one is missing or they are too large.
 func (f *jpegFile) iccProfile() []byte {
 	if f.iccCount == 1 {
 		return f.icc[1]
@@ -273,7 +270,6 @@ func (f *jpegFile) iccProfile() []byte {
 	return whole
 }
 
-// addFrame parses the header of a frame.
 func (f *jpegFile) addFrame(s jpegSegment) error {
 	const header, each = 6, 3
 	if len(s.body) < header {

@@ -12,7 +12,6 @@ type bitReader struct {
 	short bool
 }
 
-// fill reads ahead.
 func (r *bitReader) fill() {
 	for r.n <= 56 && r.at < len(r.data) {
 		b := r.data[r.at]
@@ -60,8 +59,8 @@ func (r *bitReader) signed(n int) int32 {
 	return int32(v) //nolint:gosec // 17 bits at most
 }
 
-// restart drops the bits read ahead and moves to the next restart marker. It returns its number,
-// or -1 if there is none.
+// restart drops the bits read ahead. It moves to the next restart marker and returns its number, or
+// -1.
 func (r *bitReader) restart() int {
 	r.acc, r.n, r.short = 0, 0, false
 	for r.at < len(r.data) {
@@ -89,8 +88,7 @@ type huffman struct {
 
 const fastBits = 9
 
-// newHuffman builds a table from the number of codes per length and their values. It returns nil
-// for an invalid table.
+// newHuffman builds a table from the number of codes per length, or returns nil if it is invalid.
 func newHuffman(counts, values []byte) *huffman {
 	h := &huffman{values: values}
 	code, k := int32(0), int32(0)

@@ -43,8 +43,7 @@ type component struct {
 	completeBlocks int
 }
 
-// decodeLenient decodes as much as possible. It returns [errTruncated] if that is less than half
-// of the picture.
+// decodeLenient returns [errTruncated] if it can decode less than half of the picture.
 func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 	l := &lenient{jpegFile: f}
 	for _, s := range f.segments {
@@ -79,7 +78,6 @@ func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 	return l.picture(), nil
 }
 
-// allocate creates the planes of the components.
 func (l *lenient) allocate(header []byte) {
 	const first, each, block = 6, 3, 8
 	l.comps = make([]component, l.components)
@@ -194,7 +192,6 @@ func (l *lenient) header(body []byte) (h scanHeader, ok bool) {
 	return h, true
 }
 
-// scan decodes a scan, as far as possible.
 func (l *lenient) scan(ctx context.Context, s jpegSegment) error {
 	h, ok := l.header(s.body)
 	if !ok {
@@ -336,7 +333,6 @@ func (l *lenient) reconstruct(ctx context.Context) error {
 	return nil
 }
 
-// picture assembles the components.
 func (l *lenient) picture() image.Image {
 	whole := image.Rect(0, 0, l.width, l.height)
 	switch {
@@ -352,7 +348,6 @@ func (l *lenient) picture() image.Image {
 	return &image.YCbCr{Y: y.plane, Cb: cb.plane, Cr: cr.plane, YStride: y.stride, CStride: cb.stride, SubsampleRatio: ratio, Rect: whole}
 }
 
-// at returns the sample of a component for a pixel.
 func (l *lenient) at(c *component, x, y int) byte {
 	return c.plane[y*c.high/l.maxHeight*c.stride+x*c.wide/l.maxWidth]
 }

@@ -31,10 +31,8 @@ import (
 )
 
 const (
-	// readTimeout limits one read.
-	readTimeout = 2 * time.Second
-	// writeTimeout limits storing a picture with its two files.
-	writeTimeout = 8 * time.Second
+	readTimeout  = 2 * time.Second // of one read
+	writeTimeout = 8 * time.Second // to store or delete a picture with its two files
 )
 
 // Config holds the dependencies and limits of a [Service]. Only PerHour is optional.

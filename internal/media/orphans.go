@@ -56,7 +56,6 @@ func (s *Service) DeleteOrphans(ctx context.Context) (collected int, err error) 
 	}
 }
 
-// A gcCursor is a position of the collector.
 type gcCursor struct{ touched, id int64 }
 
 // collect deletes the rows of one page, and then their files. It locks the rows first, as

@@ -108,7 +108,6 @@ const (
 	pngPalette = 3
 )
 
-// critical reads the properties in a critical chunk.
 func (f *pngFile) critical(name string, content []byte) {
 	const colorType, interlace = 9, 12
 	switch {

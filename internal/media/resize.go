@@ -12,8 +12,7 @@ const (
 	smallSize  = 320
 )
 
-// fit returns the largest size of the same shape whose longer side has at most limit pixels. It
-// never enlarges.
+// fit shrinks a size so that its longer side has at most limit pixels. It never enlarges.
 func fit(w, h, limit int) (int, int) {
 	longer := max(w, h)
 	if longer <= limit {
@@ -107,7 +106,6 @@ func (s *resizer) squeeze(row []byte) {
 	}
 }
 
-// write ends a row of the result.
 func (s *resizer) write() {
 	out := s.to.Pix[s.next*s.to.Stride:][:len(s.sum)]
 	area := float32(s.wide * s.high)

@@ -49,7 +49,6 @@ type owner struct {
 	paths []string
 }
 
-// scanOwners compares all things of a kind with their uses.
 func (s *Service) scanOwners(ctx context.Context, r *reconcile.Run, k Kind) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
 		page, err := s.readOwners(ctx, s.db, k, ownersAfter(after, scanPage))
@@ -160,7 +159,6 @@ func (s *Service) repairOwner(ctx context.Context, r *reconcile.Run, k Kind, own
 	})
 }
 
-// readUses returns the recorded pictures by owner.
 func (s *Service) readUses(ctx context.Context, db *ent.Client, k Kind, owners []int64) (map[int64][]int64, error) {
 	rows, err := db.PictureUse.Query().Where(pictureuse.KindEQ(k), pictureuse.OwnerIDIn(owners...)).All(ctx)
 	if err != nil {

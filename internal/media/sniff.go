@@ -10,7 +10,6 @@ import (
 
 const sniffBytes = 512
 
-// sniff returns the format of a file by its first bytes.
 func sniff(file io.Reader) (format, error) {
 	head := make([]byte, sniffBytes)
 	n, err := io.ReadFull(file, head)

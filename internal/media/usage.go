@@ -79,15 +79,14 @@ func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 	}
 }
 
-// bulkSize is the maximum number of rows that one statement writes or names.
-const bulkSize = 500
+const bulkSize = 500 // rows that one statement writes or names
 
 // SetUsed records in tx the pictures that each thing shows from now on, in place of the previous
 // ones. It returns [apierror.UserErrors] for an unknown path, and for a picture of another user
 // that the thing does not show already.
 //
 // The rows of the things must be locked or new, so that concurrent changes of one thing see each
-// other. Show locks the rows of the pictures in share mode until tx ends, so that none is
+// other. SetUsed locks the rows of the pictures in share mode until tx ends, so that none is
 // collected meanwhile. It may lock them after other rows: the collector and uploads lock them
 // exclusively, and then wait for no other lock.
 func (h Usages) SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error {

@@ -53,8 +53,7 @@ func (t *userQueue) release(user int64, own *queue) {
 	}
 }
 
-// attemptsPerPicture is the number of attempts per picture of the hourly limit.
-const attemptsPerPicture = 2
+const attemptsPerPicture = 2 // attempts per picture of the hourly limit
 
 // uploadAttempts counts the uploads of users in this process per hour, including rejected and
 // repeated ones. The zero value is ready. It is safe for concurrent use.
@@ -64,8 +63,7 @@ type uploadAttempts struct {
 	counts map[int64]int
 }
 
-// take counts an attempt and returns 0. If the user has reached the limit, it returns the time
-// until the next attempt.
+// take counts an attempt and returns 0, or at the limit the time until the next attempt.
 func (t *uploadAttempts) take(user int64, now time.Time, limit int) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

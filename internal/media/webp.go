@@ -15,7 +15,6 @@ import (
 // as four channels, and the colours.
 const webpBytes = 6.2
 
-// errNoWebP is returned for a file without a picture.
 var errNoWebP = errors.New("WebP has no picture")
 
 // A webpFile holds the relevant chunks of a WebP, the first one of each name. Their order, the
@@ -96,8 +95,7 @@ func (f webpFile) cleaned() ([][]byte, error) {
 	return nil, errNoWebP
 }
 
-// check rejects a WebP whose picture and canvas differ in size: the decoder uses that of the
-// picture.
+// check rejects a WebP whose canvas has another size than its picture, which the decoder uses.
 func (f webpFile) check(c image.Config) error {
 	const canvasBytes, width, height = 10, 4, 7
 	if len(f.canvas) < canvasBytes {
