@@ -34,7 +34,6 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, total.differs, s.repair)
 }
 
-// total is a balance and the sum of its entries.
 type total struct {
 	user        int64
 	amount, sum int64
@@ -65,8 +64,7 @@ func totals(ctx context.Context, db sqldb.Querier, after int64, limit int) (page
 	return page, nil
 }
 
-// repair sets a balance to the sum of its entries, under a row lock. It fails if that sum is
-// negative.
+// repair sets a balance to the sum of its entries, under a row lock. It fails if that is negative.
 func (s *Service) repair(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
