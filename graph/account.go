@@ -12,7 +12,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// field converts an optional argument.
 func field[T any](o graphql.Omittable[*T]) optional.Field[T] {
 	return optional.Field[T]{Given: o.IsSet(), Value: o.Value()}
 }
@@ -46,7 +45,6 @@ func shownRole(u *account.User, viewer int64) *account.Role {
 	return nil
 }
 
-// profileChanges converts the arguments of updateProfile.
 func profileChanges(in model.UpdateProfileInput) account.Changes {
 	return account.Changes{
 		Nickname: field(in.Nickname), AvatarURL: field(in.AvatarURL), City: field(in.City), Bio: field(in.Bio),
@@ -54,8 +52,7 @@ func profileChanges(in model.UpdateProfileInput) account.Changes {
 	}
 }
 
-// deviceCookie is the name of the cookie with the device token.
-const deviceCookie = "tandian_device"
+const deviceCookie = "tandian_device" // holds the device token
 
 // originOf returns the client of a request. Operations on a WebSocket have no headers,
 // and so no device token.

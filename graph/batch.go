@@ -16,14 +16,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// loadSiblings loads a batch field for all sibling objects of the request at once, for
-// example for all nodes of a connection, or for the authors of these nodes.
+// loadSiblings loads a batch field for all sibling objects of the request at once: for all nodes of
+// a connection, for example, or for the authors of these nodes.
 //
-// gqlgen batches a field over the elements of one list. The nodes of a connection are no
-// list, because each is a field of its edge. The edges are a list. Their field "node" is a
-// batch field only so that gqlgen passes that list on. So the first object loads for all
-// siblings, and the others take their values. A dataloader would have to wait and to guess
-// when the page is complete.
+// gqlgen batches a field over the elements of one list. The nodes of a connection are no list,
+// because each is a field of its edge. The edges are a list. Their field "node" is a batch field
+// only so that gqlgen passes that list on. So the first object loads for all siblings, and the
+// others take their values. A dataloader would have to wait and to guess when the page is complete.
 func loadSiblings[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field == nil { // a plan passes all objects at once

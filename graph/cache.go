@@ -13,7 +13,6 @@ type Caches interface {
 	HotKeys(top int) []cache.HotKey // at most top, the hottest first
 }
 
-// cacheStats converts the statistics of one cache.
 func cacheStats(s cache.Stats) model.CacheStats {
 	remote := s.Hits + s.NegativeHits
 	out := model.CacheStats{
@@ -28,7 +27,6 @@ func cacheStats(s cache.Stats) model.CacheStats {
 
 func hotKey(k cache.HotKey) model.HotKey { return model.HotKey{Key: k.Key, Hits: int(k.Hits)} }
 
-// convert converts each element of a list.
 func convert[F, T any](list []F, to func(F) T) []T {
 	out := make([]T, len(list))
 	for i, v := range list {

@@ -9,7 +9,6 @@ import (
 
 func commentID(c *comment.Comment) int64 { return c.ID }
 
-// commentDraft converts the arguments of addComment.
 func commentDraft(in model.AddCommentInput) (d comment.Draft, err error) {
 	d.Content = in.Content
 	if d.NoteID, err = in.NoteID.Of("Note"); err != nil || in.ParentID == nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// assumedList is the assumed length of a list without a size argument.
-const assumedList = 20
-
-// maxSessions is the maximum number of sessions of a user.
-const maxSessions = 100
+const (
+	assumedList = 20  // assumed length of a list without a size argument
+	maxSessions = 100 // per user
+)
 
 // Additional costs of a list of shops, in fields. A geographic query or a search takes the
 // stores about as long as the output of that many fields.
@@ -76,8 +75,7 @@ const commonCost = 200
 // reads the rows of all of them.
 const feedCost = 100
 
-// daysCost is the additional cost of sales or visits by day, in fields.
-const daysCost = 50
+const daysCost = 50 // additional cost of sales or visits by day, in fields
 
 func days(child int, from, to civil.Date) int {
 	return daysCost + times(min(civil.Days(from, to), order.MaxSalesDays), child)

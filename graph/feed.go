@@ -5,13 +5,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// addedNote returns the note of an update of a live feed.
 func addedNote(a *feed.Added) *note.Note {
 	n, _ := a.Row.(*note.Note)
 	return n
 }
 
-// noteOf returns the note of a feed edge. The feed service itself knows only note ids.
+// noteOf returns the note of a feed edge. Package feed does not know its type.
 func noteOf(e *feed.Edge) *note.Note {
 	n, _ := e.Note.(*note.Note)
 	return n

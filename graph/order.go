@@ -12,7 +12,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// orderViewer returns the viewer as the order service knows it.
 func orderViewer(ctx context.Context) order.Viewer {
 	return order.Viewer(editor(ctx))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// shopQuery converts the arguments of shops.
 func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (shop.Query, error) {
 	q := shop.Query{First: first, Order: optional.Value(orderBy), After: optional.Value(after)}
 	if near != nil {
@@ -30,13 +29,11 @@ func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Or
 	return q, nil
 }
 
-// editor returns the viewer as an editor of shops.
 func editor(ctx context.Context) shop.Editor {
 	v := viewer(ctx)
 	return shop.Editor{UserID: v.ID, IsAdmin: v.Require(ctx, account.Admin) == nil}
 }
 
-// shopDetails converts the arguments of createShop.
 func shopDetails(in model.CreateShopInput) (shop.Details, error) {
 	typeID, err := in.TypeID.Of("ShopType")
 	return shop.Details{
@@ -45,7 +42,6 @@ func shopDetails(in model.CreateShopInput) (shop.Details, error) {
 	}, err
 }
 
-// shopChanges converts the arguments of updateShop.
 func shopChanges(in model.UpdateShopInput) (id int64, c shop.Changes, err error) {
 	if id, err = in.ID.Of("Shop"); err != nil {
 		return 0, c, err

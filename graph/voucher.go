@@ -44,7 +44,6 @@ func voucherOfType(v *voucher.Voucher, typ string) voucher.Kind {
 
 func flashNode(e *voucher.Edge) *voucher.Flash { return (*voucher.Flash)(e.Node) }
 
-// readsVouchers returns the reader of one voucher type.
 func (r *Resolver) readsVouchers(typ string) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
 		found, err := r.services.Vouchers.ByIDs(ctx, numbers)
@@ -77,12 +76,10 @@ func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]vouc
 	return convert(ids, func(id int64) []voucher.Kind { return convert(found[id], voucherNode) }), nil
 }
 
-// voucherEditor returns the viewer as an editor of vouchers.
 func voucherEditor(ctx context.Context) voucher.Editor {
 	return voucher.Editor(editor(ctx))
 }
 
-// voucherDetails converts the arguments of createVoucher.
 func voucherDetails(in model.CreateVoucherInput) (voucher.Details, error) {
 	shopID, err := in.ShopID.Of("Shop")
 	return voucher.Details{
@@ -91,7 +88,6 @@ func voucherDetails(in model.CreateVoucherInput) (voucher.Details, error) {
 	}, err
 }
 
-// flashDetails converts the arguments of createFlashVoucher.
 func flashDetails(in model.CreateFlashVoucherInput) (voucher.FlashDetails, error) {
 	shopID, err := in.ShopID.Of("Shop")
 	return voucher.FlashDetails{
@@ -103,12 +99,10 @@ func flashDetails(in model.CreateFlashVoucherInput) (voucher.FlashDetails, error
 	}, err
 }
 
-// voucherChanges converts the arguments of updateVoucher.
 func voucherChanges(in model.UpdateVoucherInput) voucher.Changes {
 	return voucher.Changes{Title: field(in.Title), SubTitle: field(in.SubTitle), Rules: field(in.Rules), Status: field(in.Status)}
 }
 
-// flashChanges converts the arguments of updateFlashVoucher.
 func flashChanges(in model.UpdateFlashVoucherInput) voucher.FlashChanges {
 	return voucher.FlashChanges{
 		Changes: voucher.Changes{
