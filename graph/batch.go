@@ -71,8 +71,7 @@ func loadSiblingsAs[P, V any](ctx context.Context, name string, objs []*P, load 
 	return part, nil
 }
 
-// distinct returns the objects of one type in among without repetitions, and their
-// indexes in all.
+// distinct returns the objects of one type in among without repetitions, and their indexes in all.
 func distinct[P any](among any) (all []*P, index map[*P]int) {
 	index = map[*P]int{}
 	each(among, func(one any) {

@@ -10,8 +10,7 @@ import (
 
 func userID(u *account.User) int64 { return u.ID }
 
-// people reads lists of users and then all users on them in one batch. It omits deleted
-// users.
+// people reads lists of users and then all users on them in one batch. It omits deleted users.
 func (r *Resolver) people(ctx context.Context, of []*account.User, read func(context.Context, []int64) (map[int64]*follow.Page, error)) ([]*account.Page, error) {
 	lists, err := readBy(ctx, of, userID, read)
 	if err != nil {

@@ -45,9 +45,8 @@ func reads[N scalar.Node](read func(context.Context, []int64) (map[int64]N, erro
 	}
 }
 
-// byIDs reads objects of any types with one batch per type. It returns them in the order of
-// ids, nil for those that do not exist. It rejects a client that requested too many
-// unknown ids.
+// byIDs reads objects of any types with one batch per type. It returns them in the order of ids,
+// nil for those that do not exist. It rejects a client that requested too many unknown ids.
 func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error) {
 	readers := r.readers()
 	numbers := map[string][]int64{}
@@ -78,9 +77,8 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 	return out, nil
 }
 
-// Exists reports whether an object exists and the viewer may see it. Limits count the read
-// like one of the field node. It returns an error if the read fails or node does not support
-// the type.
+// Exists reports whether an object exists and the viewer may see it. Limits count the read like one
+// of the field node. It returns an error if the read fails or node does not support the type.
 func Exists(ctx context.Context, services Services, id scalar.ID) (bool, error) {
 	found, err := (&Resolver{services}).byIDs(ctx, []scalar.ID{id})
 	return err == nil && found[0] != nil, err

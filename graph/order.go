@@ -24,8 +24,7 @@ func (r *Resolver) readOrders(ctx context.Context, numbers []int64) (map[int64]*
 	return r.services.Orders.ByIDs(ctx, orderViewer(ctx), numbers)
 }
 
-// readTerms returns the terms of orders. A queued order has the current terms of its
-// voucher.
+// readTerms returns the terms of orders. A queued order has the current terms of its voucher.
 func (r *Resolver) readTerms(ctx context.Context, orders []*order.Order) ([]*voucher.Terms, error) {
 	ids, err := r.services.Orders.TermsIDs(ctx, orders)
 	if err != nil {

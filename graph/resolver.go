@@ -103,8 +103,7 @@ func readShared[P, V any](ctx context.Context, objs []*P, id func(*P) int64, one
 	return slices.Repeat([]*V{v}, len(objs)), nil
 }
 
-// readBy reads the values that objects refer to in one batch and returns them in the order
-// of objs.
+// readBy reads the values that objects refer to in one batch and returns them in the order of objs.
 func readBy[P, V any](ctx context.Context, objs []*P, id func(*P) int64, read func(context.Context, []int64) (map[int64]V, error)) ([]V, error) {
 	ids := make([]int64, len(objs))
 	for i, o := range objs {

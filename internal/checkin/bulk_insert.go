@@ -27,10 +27,9 @@ type Draft struct {
 	Day  civil.Date
 }
 
-// BulkInsert stores check-ins with their points and returns the number of new ones. An
-// existing day stays and earns nothing, so a call can be repeated. It is one transaction,
-// with two statements per 500 months, and locks the users until its end. Pass a few
-// thousand drafts per call.
+// BulkInsert stores check-ins with their points and returns the number of new ones. An existing day
+// stays and earns nothing, so a call can be repeated. It is one transaction, with two statements
+// per 500 months, and locks the users until its end. Pass a few thousand drafts per call.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()

@@ -10,8 +10,7 @@ import (
 // topic is the outbox topic of this package. A job contains the changed months.
 const topic = "check-ins"
 
-// changed completes bitmaps from their rows. It is idempotent, and may run late and in any
-// order.
+// changed completes bitmaps from their rows. It is idempotent, and may run late and in any order.
 func (s *Service) changed(ctx context.Context, refs ...bitRef) error {
 	rows, err := s.rowsOf(ctx, s.db, refs)
 	if err != nil {

@@ -15,11 +15,10 @@ const recent = 13
 // Month returns a user's check-ins of a month, as yyyy-mm; "" is the current month. An
 // invalid month is BAD_USER_INPUT. A future month is empty.
 //
-// It costs one round trip to Redis, two if the streak began before last month. A streak of
-// more than 13 months also costs a statement. Months missing in Redis cost one more
-// statement and round trip. If Redis is unavailable, it costs one statement, so any other
-// error means that the database failed. A check-in that did not reach Redis is missing
-// until the outbox has run.
+// It costs one round trip to Redis, two if the streak began before last month. A streak of more
+// than 13 months also costs a statement. Months missing in Redis cost one more statement and round
+// trip. If Redis is unavailable, it costs one statement, so any other error means that the database
+// failed. A check-in that did not reach Redis is missing until the outbox has run.
 func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, error) {
 	ctx, span := observe.Span(ctx, "checkin.Month")
 	defer span.End()

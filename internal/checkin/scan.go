@@ -26,8 +26,7 @@ func (s *Service) Scans() []reconcile.Scan {
 	}
 }
 
-// scan compares the whole bitmaps in Redis with the rows. Missing and unmarked bitmaps are
-// correct.
+// scan compares the whole bitmaps in Redis with the rows. Missing and unmarked bitmaps are correct.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	var page []bitRef
 	for k, err := range (redisdb.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {

@@ -50,9 +50,8 @@ type draft struct {
 // Add stores a comment and returns it as stored. All processes see it in lists and counters
 // after Add returns.
 //
-// The content keeps its lines. It is normalized to NFC, without marks that hide or reorder
-// text. Control characters are rejected, not removed: they indicate a text that differs
-// from its display.
+// The content keeps its lines. It is normalized to NFC, without marks that hide or reorder text.
+// Control characters are rejected, not removed: they indicate a text that differs from its display.
 //
 // It returns an [apierror.UserErrors] for an invalid content, a missing or deleted note, and
 // a parent on another note. Above the author's hourly limit, it returns one with
@@ -168,9 +167,8 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []
 	return err
 }
 
-// rootsOf returns the root of each draft, nil for a comment on the note. It rejects drafts
-// with a parent on another note. It locks nothing, because the note and root of a comment
-// never change.
+// rootsOf returns the root of each draft, nil for a comment on the note. It rejects drafts with a
+// parent on another note. It locks nothing, because the note and root of a comment never change.
 func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) ([]*int64, error) {
 	roots := make([]*int64, len(drafts))
 	var ids []int64
@@ -312,8 +310,7 @@ func (s *Service) afterCommit(ctx context.Context, w written) {
 
 const clearBatch = 500 // rows per statement
 
-// ClearTexts clears the contents of all comments on deleted notes, in batches. It is
-// idempotent.
+// ClearTexts clears the contents of all comments on deleted notes, in batches. It is idempotent.
 func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
 	for _, note := range notes { // one at a time, so that the index returns comments in id order
 		onNote := entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil())

@@ -19,10 +19,9 @@ type Seed struct {
 	At     time.Time
 }
 
-// BulkInsert stores comments in one transaction and returns their ids, in order. Sort the
-// drafts by age, oldest first: lists use the order of ids. Parents must be stored by an
-// earlier call. A draft that [Service.Add] would reject is an error, and nothing is stored.
-// BulkInsert is not idempotent.
+// BulkInsert stores comments in one transaction and returns their ids, in order. Sort the drafts by
+// age, oldest first: lists use the order of ids. Parents must be stored by an earlier call. A draft
+// that [Service.Add] would reject is an error, and nothing is stored. BulkInsert is not idempotent.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error) {
 	if len(drafts) == 0 {
 		return nil, nil

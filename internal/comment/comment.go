@@ -4,9 +4,8 @@
 // replies, oldest first. A reply to a reply has the same root and stores its parent. Deeper
 // trees are unreadable on phones, and one index cannot page them.
 //
-// Only the counters of a comment change. Reads hide comments on deleted notes with
-// [Notes.Exist], so the deletion of a note writes nothing here. [Service.ClearTexts] clears
-// their texts later.
+// Only the counters of a comment change. Reads hide comments on deleted notes with [Notes.Exist],
+// so the deletion of a note writes nothing here. [Service.ClearTexts] clears their texts later.
 //
 // The database is the source of truth. Redis caches rows, and the first ids of lists.
 // An insert locks the counts of the note until its commit, so the ids of the comments on a

@@ -24,10 +24,9 @@ func (s *Service) openOutbox() {
 	})})
 }
 
-// Invalidate publishes that rows of comments were inserted, changed or deleted, by any
-// program. It invalidates the cached comments, their roots and their lists. It is
-// idempotent and may run late. Lists contain deleted ids until they expire; readers omit
-// them.
+// Invalidate publishes that rows of comments were inserted, changed or deleted, by any program. It
+// invalidates the cached comments, their roots and their lists. It is idempotent and may run late.
+// Lists contain deleted ids until they expire; readers omit them.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	_, err := s.invalidate(ctx, ids)
 	return err

@@ -11,13 +11,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// LockLikes locks comments until tx ends, in id order, and prevents the deletion of their
-// notes. It returns the number of likes of each comment, without missing comments and those
-// on deleted notes.
+// LockLikes locks comments until tx ends, in id order, and prevents the deletion of their notes. It
+// returns the number of likes of each comment, without missing comments and those on deleted notes.
 //
-// add adds to the likes of these comments. The caller runs the returned function after the
-// commit, to update the cache. If that fails, the outbox job of the caller calls
-// [Service.InvalidateLikes].
+// add adds to the likes of these comments. The caller runs the returned function after the commit,
+// to update the cache. If that fails, the outbox job of the caller calls [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {

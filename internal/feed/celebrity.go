@@ -29,8 +29,7 @@ func (o authorTimeline) floor(size int) int64 {
 
 func (s *Service) openTimelineCache(hub *cache.Client) {
 	s.timelineCache = cache.New(hub, cache.Policy{
-		// Pages of millions of readers share a few timelines. They only expire, see
-		// authorTimeline.
+		// Pages of millions of readers share a few timelines. They only expire, see authorTimeline.
 		Name: "feed-out", TTL: 15 * time.Second, StaleTTL: 15 * time.Second, Beta: 1,
 		MaxBytes: max(16<<10, 64+48*s.cfg.OutboxSize),
 		Local:    cache.Local{Share: 0.02, Criteria: cache.Hot | cache.Small | cache.MayBeStale},

@@ -25,10 +25,9 @@ var errBusy = apierror.New(apierror.Unavailable, "Too many likes at the moment. 
 // without a lock and writes nothing. The unique index admits one of two concurrent likes;
 // both calls succeed. All processes see the like after Like returns.
 //
-// It returns an [apierror.UserErrors] if there is no such target, or above the user's hourly
-// limit ([quota.LimitReached]). It returns UNAVAILABLE if too many likes wait. All other
-// errors come from the database. A repeated like succeeds even if the target was deleted
-// meanwhile.
+// It returns an [apierror.UserErrors] if there is no such target, or above the user's hourly limit
+// ([quota.LimitReached]). It returns UNAVAILABLE if too many likes wait. All other errors come from
+// the database. A repeated like succeeds even if the target was deleted meanwhile.
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	_, _, err := s.LikeAndCount(ctx, user, id)
 	return err

@@ -120,9 +120,8 @@ func openJPEG(data []byte) (*source, error) {
 	}, nil
 }
 
-// parseJPEG finds the segments of a JPEG up to its end. It skips bytes between segments and
-// invalid markers. It returns an error if no frame can be decoded, or if there are too many
-// scans.
+// parseJPEG finds the segments of a JPEG up to its end. It skips bytes between segments and invalid
+// markers. It returns an error if no frame can be decoded, or if there are too many scans.
 func parseJPEG(data []byte) (*jpegFile, error) {
 	f := &jpegFile{}
 	for at := 2; ; {
@@ -180,9 +179,8 @@ func hasBody(mark byte) bool {
 	return mark >= 0xc0 && (mark < markRST0 || mark > markEOI && mark <= markAPP15) || mark == markCOM
 }
 
-// scanEnd returns the end of the coded data of a scan: the next marker of another segment.
-// Restart markers belong to the data. So do markers that cannot follow a scan, since they are
-// damage.
+// scanEnd returns the end of the coded data of a scan: the next marker of another segment. Restart
+// markers belong to the data. So do markers that cannot follow a scan, since they are damage.
 func scanEnd(data []byte, at int) int {
 	for {
 		i := bytes.IndexByte(data[at:], 0xff)

@@ -89,9 +89,8 @@ func (s *Service) afterCommit(ctx context.Context, a commitEffects) {
 	}
 }
 
-// Invalidate publishes that rows of notes were inserted or changed, by any program. It
-// invalidates the cached notes, and the lists of their authors and shops. It is idempotent
-// and may run late.
+// Invalidate publishes that rows of notes were inserted or changed, by any program. It invalidates
+// the cached notes, and the lists of their authors and shops. It is idempotent and may run late.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...)).Select(entnote.FieldID, entnote.FieldAuthorID, entnote.FieldShopID).All(ctx)
 	if err != nil {

@@ -78,9 +78,8 @@ type Pictures interface {
 
 // Feed delivers published notes to followers.
 type Feed interface {
-	// EnqueueFanOut adds the delivery of notes to tx. authors maps notes to authors,
-	// followers maps authors to their number of followers. It returns the authors that are
-	// celebrities.
+	// EnqueueFanOut adds the delivery of notes to tx. authors maps notes to authors, followers maps
+	// authors to their number of followers. It returns the authors that are celebrities.
 	EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (celebrities map[int64]bool, err error)
 	// FanOutCommitted is called after the commit.
 	FanOutCommitted()

@@ -89,10 +89,9 @@ func (s *Service) images(ctx context.Context, author int64, paths []string, wron
 // note after Publish returns, in other processes within moments. Hot lists contain it
 // within two seconds.
 //
-// It returns an [apierror.UserErrors] with all invalid fields, including a missing shop.
-// Above the author's hourly limit, it returns one with [quota.LimitReached]. It returns
-// UNAVAILABLE if too many notes wait. All other errors come from the database. Publish is
-// not idempotent.
+// It returns an [apierror.UserErrors] with all invalid fields, including a missing shop. Above the
+// author's hourly limit, it returns one with [quota.LimitReached]. It returns UNAVAILABLE if too
+// many notes wait. All other errors come from the database. Publish is not idempotent.
 func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, error) {
 	ctx, span := observe.Span(ctx, "note.Publish")
 	defer span.End()

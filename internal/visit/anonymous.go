@@ -18,8 +18,7 @@ const secretSetting = "visit.secret"
 
 const maxAgent = 512 // bytes of a user agent that are read
 
-// anonymous identifies clients without an account and a cookie. It is safe for concurrent
-// use.
+// anonymous identifies clients without an account and a cookie. It is safe for concurrent use.
 type anonymous struct {
 	secret atomic.Pointer[[]byte] // nil before LoadSecret
 	max    int                    // maximum size of known

@@ -30,8 +30,8 @@ type pageView struct {
 	Shop *string `json:"shop"` // global id
 }
 
-// Beacon returns the handler of POST /visit. The web app reports its pages there, as JSON: {"path":
-// "/…", "shop": the shop's global id or null}. shopID parses a global id.
+// Beacon returns the handler of POST /visit. The web app reports its pages there, as JSON:
+// {"path": "/…", "shop": the shop's global id or null}. shopID parses a global id.
 //
 // The status is 204 for a counted page and for a bot, and 405 for another method. It is 413 for a
 // body above 1 KB, and 400 for an invalid one. The response sets the cookie if there is none.

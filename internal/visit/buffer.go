@@ -17,8 +17,7 @@ type dayCount struct {
 	visitors map[string]struct{}
 }
 
-// A buffer holds the visits that were recorded and not flushed. It is safe for concurrent
-// use.
+// A buffer holds the visits that were recorded and not flushed. It is safe for concurrent use.
 type buffer struct {
 	max  int                // maximum of size
 	full prometheus.Counter // visits dropped because the buffer was full
@@ -43,8 +42,7 @@ func (w *buffer) add(b bucket, visitor string) {
 	}
 }
 
-// join adds a visitor to a bucket. It reports false if the buffer is full. The caller holds
-// mu.
+// join adds a visitor to a bucket. It reports false if the buffer is full. The caller holds mu.
 func (w *buffer) join(b bucket, visitor string) bool {
 	t := w.buckets[b]
 	if t != nil {

@@ -118,8 +118,7 @@ func (one flushItem) commands() int {
 	return 6 + (len(one.count.visitors)+batchVisitors-1)/batchVisitors
 }
 
-// send sends buckets in one pipeline. Counts that Redis did not confirm wait for the next
-// flush.
+// send sends buckets in one pipeline. Counts that Redis did not confirm wait for the next flush.
 func (s *Service) send(ctx context.Context, batch []flushItem) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()

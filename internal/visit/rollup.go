@@ -131,9 +131,8 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed 
 	return saveRows(ctx, tx, changed)
 }
 
-// restoreVisitors merges the visitors of rows into days that lost them in Redis and are
-// still counting. Then Redis has all visitors of a row with the same counter, which readers
-// rely on.
+// restoreVisitors merges the visitors of rows into days that lost them in Redis and are still
+// counting. Then Redis has all visitors of a row with the same counter, which readers rely on.
 func (s *Service) restoreVisitors(ctx context.Context, forgotten map[bucket][]byte) error {
 	if len(forgotten) == 0 {
 		return nil

@@ -78,9 +78,8 @@ type Service struct {
 //go:embed lua/mark_rolled_up.lua
 var markRolledUpLua string
 
-// New returns a Service. It starts nothing, and the caller closes the dependencies. Each
-// process that serves requests must call [Service.Run]. [Service.Jobs] may run in any
-// process.
+// New returns a Service. It starts nothing, and the caller closes the dependencies. Each process
+// that serves requests must call [Service.Run]. [Service.Jobs] may run in any process.
 func New(db *ent.Client, cfg Config) *Service {
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC

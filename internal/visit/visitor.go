@@ -31,9 +31,8 @@ func User(id string) string { return "u:" + id }
 // Cookie returns the key of an anonymous visitor with a cookie.
 func Cookie(id string) string { return "v:" + id }
 
-// RecordShop counts a view of a shop by the visitor of ctx. It ignores unknown visitors,
-// bots and clients that send beacons. It does no I/O. A shop that does not exist is dropped
-// later.
+// RecordShop counts a view of a shop by the visitor of ctx. It ignores unknown visitors, bots and
+// clients that send beacons. It does no I/O. A shop that does not exist is dropped later.
 func (s *Service) RecordShop(ctx context.Context, shop int64) {
 	if v, _ := ctx.Value(visitorKey{}).(*Visitor); v != nil && v.counted() {
 		s.counts.shop.Inc()
