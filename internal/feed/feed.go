@@ -84,8 +84,8 @@ type Config struct {
 	Announce func(ctx context.Context, hint []byte) error
 
 	Registerer prometheus.Registerer // default: none
-	Log        *slog.Logger
-	Now        func() time.Time // default time.Now
+	Log        *slog.Logger          // default: none
+	Now        func() time.Time      // default time.Now
 }
 
 func (c Config) withDefaults() Config {
