@@ -192,9 +192,9 @@ func (f *pngFile) colors() *transform {
 // inflateProfile returns the content of an iCCP chunk, nil if it is invalid or larger than
 // [maxProfile]. It ignores a wrong checksum at the end.
 func inflateProfile(chunk []byte) []byte {
-	const mostName = 79
+	const maxName = 79
 	name, rest, found := bytes.Cut(chunk, []byte{0})
-	if !found || len(name) > mostName || len(rest) == 0 || rest[0] != 0 {
+	if !found || len(name) > maxName || len(rest) == 0 || rest[0] != 0 {
 		return nil
 	}
 	r, err := zlib.NewReader(bytes.NewReader(rest[1:]))
