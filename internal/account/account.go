@@ -46,7 +46,6 @@ func Roles() []Role { return []Role{Customer, Merchant, Admin} }
 // includes nothing.
 func (r Role) Includes(other Role) bool { return r.rank() >= other.rank() && other.rank() > 0 }
 
-// rank returns the position of r, starting at 1, or 0 for an unknown role.
 func (r Role) rank() int {
 	for i, role := range Roles() {
 		if r == role {

@@ -47,7 +47,6 @@ func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, e
 	return found, nil
 }
 
-// allUsers yields the ids of all users.
 func (s *Service) allUsers(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.User.Query().Where(entuser.IDGT(after)).Order(entuser.ByID()).Limit(limit).IDs(ctx)

@@ -151,7 +151,6 @@ type reservation struct {
 	name   string
 }
 
-// reservationFor returns the keys and limits of a code for a client.
 func (c *codes) reservationFor(p Phone, by client) reservation {
 	t := reservation{[]string{c.keys.codePause(p, by.device.id), c.keys.codeDay(p, by.device.id)}, []any{codesPerDay}, rand.Text()}
 	if by.device.id == 0 {
@@ -202,7 +201,6 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 	return c.deliver(ctx, log, p, by, t)
 }
 
-// deliver stores a new code and passes it to the sender.
 func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by client, t reservation) (outcome string, err error) {
 	slot := c.keys.code(p, by.device.id)
 	code := newCode()
@@ -230,8 +228,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 	return "failed", apierror.New(apierror.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
 }
 
-// takeHour counts one code of the installation. It returns the time to wait if the
-// limit is reached.
+// takeHour counts one code of the installation. If the limit is reached, it returns the wait.
 func (c *codes) takeHour(ctx context.Context) (wait time.Duration, err error) {
 	if c.perHour == 0 {
 		return 0, nil
@@ -275,7 +272,6 @@ func inWords(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, name)
 }
 
-// verdict is the result of a guess.
 type verdict string
 
 const (
@@ -329,8 +325,7 @@ func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v v
 	return right, 0, nil
 }
 
-// guessLimit takes or reads the installation's limit of wrong guesses. It returns the
-// time to wait if the limit is reached.
+// guessLimit takes or reads the installation's limit of wrong guesses. It returns the wait, if any.
 func (c *codes) guessLimit(ctx context.Context, by client, use func(context.Context, ...limit) (time.Duration, error)) (wait time.Duration, err error) {
 	if by.device.id != 0 || c.guesses == 0 {
 		return 0, nil
@@ -350,7 +345,6 @@ func readCode(s string) (code string, ok bool) {
 	return code, ok && len(code) == codeDigits
 }
 
-// newCode returns six uniformly random digits.
 func newCode() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 	if err != nil {

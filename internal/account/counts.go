@@ -68,7 +68,6 @@ type addition struct {
 	Points    int   `json:"points"`
 }
 
-// add adds to the counters of users. It returns the new counts of those that exist.
 func (s *Service) add(ctx context.Context, tx *ent.Tx, rows []addition) (map[int64]Counts, error) {
 	now := make(map[int64]Counts, len(rows))
 	if len(rows) == 0 {

@@ -44,7 +44,7 @@ type device struct{ id, generation int64 }
 // [Service.EndOtherSessions] delete the rows of all other devices.
 type devices struct {
 	db       *ent.Client
-	secret   atomic.Pointer[[]byte] // nil before LearnSecret: all devices are unknown
+	secret   atomic.Pointer[[]byte] // nil before LoadSecret: all devices are unknown
 	failures *observe.FailureLog
 	now      func() time.Time
 }
@@ -74,14 +74,12 @@ func (d *devices) token(p Phone, of device) string {
 	return base64.RawURLEncoding.EncodeToString(append(payload, sign(*secret, payload, p)...))
 }
 
-// sign returns the signature of a payload for a phone.
 func sign(secret, payload []byte, p Phone) []byte {
 	h := hmac.New(sha256.New, secret)
 	_, _ = h.Write(append(append([]byte("device\x00"), payload...), p.E164()...)) // never fails
 	return h.Sum(nil)
 }
 
-// parse returns the device of a token that is signed for a phone.
 func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 	secret := d.secret.Load()
 	if secret == nil || len(token) != base64.RawURLEncoding.EncodedLen(devicePayload+sha256.Size) {
@@ -94,9 +92,8 @@ func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 	return device{int64(binary.BigEndian.Uint64(raw)), int64(binary.BigEndian.Uint64(raw[8:]))}, true
 }
 
-// known returns the device of a token. The device is unknown if the token is invalid or
-// outdated, or after a database error. Only a token with a valid signature costs a
-// statement.
+// known returns the device of a token. An invalid or outdated token and a database error give an
+// unknown device. Only a token with a valid signature costs a statement.
 func (d *devices) known(ctx context.Context, p, legacy Phone, token string) device {
 	of, ok := d.parse(p, token)
 	if !ok {
@@ -152,7 +149,6 @@ func (d *devices) renew(ctx context.Context, tx *ent.Tx, user int64, was device)
 	return device{row.ID, row.Generation}, nil
 }
 
-// deleteDevices deletes the devices of a user, except one.
 func deleteDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) error {
 	q := tx.Device.Delete().Where(entdevice.UserID(user))
 	if except != nil {
@@ -164,7 +160,6 @@ func deleteDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) e
 	return nil
 }
 
-// purge deletes devices that have not logged in for [DeviceLife].
 func (d *devices) purge(ctx context.Context) error {
 	old := entdevice.UsedAtLTE(d.now().Add(-DeviceLife).UTC())
 	for {
@@ -181,7 +176,6 @@ func (d *devices) purge(ctx context.Context) error {
 	}
 }
 
-// client returns the client of a request about a phone.
 func (s *Service) client(ctx context.Context, p, legacy Phone, from Origin) client {
 	return client{network: from.Network, device: s.devices.known(ctx, p, legacy, from.Device)}
 }

@@ -57,7 +57,7 @@ func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 }
 
 // ErrNotInvalidated reports that Redis has all end marks, but an invalidation of sessions
-// or [Config.Ended] failed.
+// or [Config.OnSessionsEnded] failed.
 var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes")
 
 // RepublishEnded stores the end marks in Redis again and invalidates the sessions in
@@ -122,7 +122,6 @@ func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// invalidate drops sessions from the memory of all processes.
 func (s *sessions) invalidate(ctx context.Context, ids ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

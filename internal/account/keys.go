@@ -13,15 +13,13 @@ type keys struct{ prefix string }
 // hours after the last use; the mark expires after a minute. The row rebuilds it.
 func (k keys) session(id string) string { return k.prefix + ":session:{" + id + "}" }
 
-// code is the hash of a phone's login code and its guesses. It expires after five
-// minutes. A known device has its own code. Nothing rebuilds it: the user requests
-// another code.
+// code is the hash of a phone's login code and its guesses, for five minutes. A known device has
+// its own. Nothing rebuilds it: the user requests another code.
 func (k keys) code(p Phone, device int64) string {
 	return k.prefix + ":code:{" + ofPhone(p) + "}" + ofDevice(device)
 }
 
-// codePause exists for a minute after a code was sent to a phone. A known device has
-// its own pause.
+// codePause exists for a minute after a code for a phone. A known device has its own pause.
 func (k keys) codePause(p Phone, device int64) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}" + ofDevice(device) + ":pause"
 }
@@ -37,14 +35,12 @@ func (k keys) codeNetworkDay(p Phone, network string) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}" + ofNetwork(network) + ":day"
 }
 
-// codeGuesses counts the guesses of a day at codes of a phone, except those of known
-// devices at their own codes.
+// codeGuesses counts the day's guesses at codes of a phone, except at the codes of known devices.
 func (k keys) codeGuesses(p Phone) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}:guesses"
 }
 
-// codeAddress counts the codes that a network requested in an hour. If narrow is not "", it
-// counts only those of this network inside it.
+// codeAddress counts the hourly codes of a network or, unless narrow is "", of narrow inside it.
 func (k keys) codeAddress(network, narrow string) string {
 	return k.prefix + ":code-limit:{" + digest("address", network) + "}:address" + within(narrow)
 }
@@ -52,12 +48,10 @@ func (k keys) codeAddress(network, narrow string) string {
 // codeHour counts the codes of the installation in an hour.
 func (k keys) codeHour() string { return k.prefix + ":code-limit:hour" }
 
-// guessHour counts the wrong codes of the installation in an hour, except those of known
-// devices.
+// guessHour counts the installation's wrong codes in an hour, except those of known devices.
 func (k keys) guessHour() string { return k.prefix + ":code-limit:guesses-hour" }
 
-// loginAddress counts the login attempts of a network in an hour. If narrow is not "", it
-// counts only those of this network inside it.
+// loginAddress is like codeAddress, for login attempts.
 func (k keys) loginAddress(network, narrow string) string {
 	return k.prefix + ":login-limit:{" + digest("address", network) + "}" + ofNetwork(narrow)
 }
@@ -87,7 +81,6 @@ func (k keys) passwordSets(user int64) string {
 // not from an attacker, who can try all numbers.
 func ofPhone(p Phone) string { return digest("phone", p.E164()) }
 
-// ofDevice returns the key suffix of a known device, or "".
 func ofDevice(id int64) string {
 	if id == 0 {
 		return ""
@@ -95,7 +88,6 @@ func ofDevice(id int64) string {
 	return ":device:" + decimal(id)
 }
 
-// ofNetwork returns the key suffix of a network, or "".
 func ofNetwork(network string) string {
 	if network == "" {
 		return ""

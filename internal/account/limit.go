@@ -82,9 +82,8 @@ type limit struct {
 	life time.Duration
 }
 
-// hourly returns the hourly limits of a client network: one for the network and, for
-// IPv6, a looser one for its site. It returns none if perHour is 0 or the network is
-// unknown.
+// hourly returns the hourly limits of a client network and, for IPv6, a looser one for its site. It
+// returns none if perHour is 0 or the network is unknown.
 func hourly(key func(network, narrow string) string, network string, perHour int) []limit {
 	if network == "" || perHour == 0 {
 		return nil
@@ -149,7 +148,6 @@ func waitOf(cmd *redis.Cmd) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// tooOften returns the RATE_LIMITED error of a client that must wait.
 func tooOften(wait time.Duration, message string) error {
 	return apierror.New(apierror.RateLimited, "%s", message).WithRetryAfter(wait)
 }
@@ -158,7 +156,6 @@ func withoutRedis(err error) error {
 	return apierror.New(apierror.Unavailable, "This is unavailable at the moment. Try again.").WithCause(fmt.Errorf("run limit script: %w", err))
 }
 
-// runScript runs a script with the timeout of one round trip.
 func runScript(ctx context.Context, rdb redis.Cmdable, s *redis.Script, keys []string, args ...any) *redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

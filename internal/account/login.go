@@ -94,8 +94,7 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 	return &Login{started.token, s.devices.token(p, started.device), u, s.viewerOf(u, started.id)}, "ok", nil
 }
 
-// takeAttempt counts an attempt at a code or a password for the client's network. It
-// does not limit a known device.
+// takeAttempt counts an attempt for the client's network. It does not limit a known device.
 func (s *Service) takeAttempt(ctx context.Context, by client) error {
 	if by.device.id != 0 {
 		return nil
@@ -148,7 +147,6 @@ func (s *Service) guess(ctx context.Context, p Phone, by client, text string, fi
 	return "ok", nil
 }
 
-// passwordLimits returns the limits of a client's attempts at a phone's password.
 func (s *Service) passwordLimits(p Phone, by client) []limit {
 	if by.device.id != 0 {
 		return []limit{{s.keys.passwordDevice(p, by.device.id), passwordTries, passwordTriesLife}}
@@ -159,9 +157,8 @@ func (s *Service) passwordLimits(p Phone, by client) []limit {
 	}
 }
 
-// byPassword verifies a password. stale reports whether the password needs a new hash. A
-// phone without an account or a password takes the same time as a wrong password, so that
-// the time does not reveal accounts.
+// byPassword verifies a password. stale reports whether it needs a new hash. A missing account or
+// password takes the time of a wrong password, so that the time does not reveal accounts.
 func (s *Service) byPassword(ctx context.Context, p Phone, by client, password string, find func(context.Context) (*ent.User, error), field ...string) (row *ent.User, stale bool, outcome string, err error) {
 	tries := s.passwordLimits(p, by)
 	wait, err := s.limits.take(ctx, tries...)

@@ -45,8 +45,7 @@ func (s *Service) Sessions(ctx context.Context, v Viewer) ([]Session, error) {
 	return list, nil
 }
 
-// lastUse returns the last use of a session from two columns of its row. A row of an
-// earlier version has only the expiry.
+// lastUse returns the last use of a session. A row of an earlier version has only the expiry.
 func lastUse(used *time.Time, ends time.Time) time.Time {
 	if used != nil {
 		return *used
@@ -62,7 +61,6 @@ func numberOf(id string) int64 {
 	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
-// running returns the conditions for the live sessions of a user.
 func (s *sessions) running(user int64) []predicate.Session {
 	now := s.now()
 	return []predicate.Session{

@@ -67,8 +67,7 @@ type hasher struct {
 	derive  func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte
 }
 
-// newHasher returns a hasher that runs at most limit calls at once and queues at most
-// waiting more.
+// newHasher returns a hasher that runs at most limit calls at once and queues waiting more.
 func newHasher(limit, waiting int) *hasher {
 	limit = max(limit, 1)
 	return &hasher{
@@ -111,7 +110,6 @@ func (h *hasher) waste(ctx context.Context, password string) error {
 	return err
 }
 
-// key waits for a slot and derives the key of a password.
 func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
 	select {
 	case h.slots <- struct{}{}:

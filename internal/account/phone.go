@@ -15,8 +15,8 @@ var ErrInvalidPhone = errors.New("invalid phone number")
 // A Phone is a telephone number in the form of ITU-T E.164, with a plus sign; "" is none.
 //
 // Formatting and logging mask it, and marshalling returns an error. Only [Phone.E164]
-// returns the number. This does not cover an unexported field of a printed struct, a key
-// of a map that becomes JSON, or the verbs %p and %w, which vet rejects.
+// returns the number. Exceptions are unexported fields of printed structs, keys of maps
+// that become JSON, and the verbs %p and %w, which vet rejects.
 type Phone string
 
 // Limits of a number: bytes of input and digits.
@@ -86,7 +86,6 @@ func withCountry(digits string) (string, bool) {
 	return digits, mainland(digits)
 }
 
-// demo reports whether p is a number of demo accounts.
 func (p Phone) demo() bool { return strings.HasPrefix(string(p), demoPrefix) }
 
 // callingCode returns the calling code of p, or "" for a demo account.

@@ -126,7 +126,6 @@ func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpd
 
 func noFollowUp(*ent.Tx) error { return nil }
 
-// change adds the changes to a statement and returns their problems.
 func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserErrors) {
 	if c.Nickname.Given {
 		name := text.Line(optional.Value(c.Nickname.Value))

@@ -23,7 +23,6 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// statements holds the prepared statements.
 type statements struct {
 	byIDs, lockCounts sqldb.IDQuery
 	addCounts         string
@@ -55,7 +54,6 @@ func masked(phone *string) *string {
 	return &text
 }
 
-// dateOf parses a day of a row. It returns nil for an invalid one.
 func dateOf(text *string) *civil.Date {
 	if text == nil {
 		return nil

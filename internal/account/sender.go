@@ -126,10 +126,10 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 // ones.
 func (w *WebhookSender) Close() { w.client.CloseIdleConnections() }
 
-// Send posts the code. It tries up to three times, within two seconds each and five in
-// all, if the server is unreachable, overloaded (408, 425, 429) or broken (5xx). The tries
-// share an Idempotency-Key, so a server that supports it sends one message. Status 200 to
-// 299 is success. Send does not follow redirects.
+// Send posts the code. It retries up to twice if the server is unreachable, overloaded (408, 425,
+// 429) or broken (5xx). A try takes at most two seconds, all together five. The tries share
+// an Idempotency-Key, so a server that supports it sends one message. Status 200 to 299 is
+// success. Send does not follow redirects.
 func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life time.Duration) error {
 	body, err := json.Marshal(struct {
 		Phone            string `json:"phone"`
@@ -199,10 +199,9 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 // jitter returns a random duration from 75 % to 125 % of d.
 func jitter(d time.Duration) time.Duration { return d*3/4 + mathrand.N(d/2+1) }
 
-// redact returns the loggable part of a transport error. A *url.Error contains the URL.
-// Others may contain a response of the server or the proxy, or the proxy's password. So
-// it returns only errors that contain at most addresses and host names, and the type of
-// all others.
+// redact returns the loggable part of a transport error, without the URL of a *url.Error. It
+// returns errors that contain at most addresses and host names, and only the type of others: these
+// may contain a response, or the proxy's password.
 func redact(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

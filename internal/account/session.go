@@ -155,7 +155,6 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	return Viewer{ID: userID, session: id, identity: &identity{accounts: s}}
 }
 
-// viewerOf returns a viewer with a user that was just read.
 func (s *Service) viewerOf(u *User, session string) Viewer {
 	v := Viewer{ID: u.ID, session: session, identity: &identity{accounts: s}}
 	v.identity.user.Store(u)
@@ -204,8 +203,8 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// sessions stores each session in a row, written at its beginning and then at most hourly,
-// and in a hash in Redis, which serves all requests.
+// sessions stores each session in a hash in Redis, which serves all requests, and in a row. It
+// writes the row at the beginning and then at most hourly.
 //
 // A session expires 36 hours after its last use, and 90 days after its beginning. If Redis
 // loses it, the row applies, which may be an hour old: then the session lives for at least
@@ -284,7 +283,6 @@ func (s *sessions) find(ctx context.Context, id string) (user int64, err error) 
 	})
 }
 
-// load reads a session from Redis, or from its row.
 func (s *sessions) load(ctx context.Context, id string) (found live, inRedis bool, err error) {
 	state, found, err := s.readRedis(ctx, id)
 	unavailable := err != nil
@@ -365,8 +363,7 @@ func (s *sessions) refreshRow(ctx context.Context, id string, used live) error {
 	return nil
 }
 
-// updateRow sets the use and expiry of a session's row. It reports whether there is a live
-// row.
+// updateRow sets the use and expiry of a session's row. It reports whether a live row exists.
 func (s *sessions) updateRow(ctx context.Context, id string, now, until time.Time) (exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
@@ -378,7 +375,6 @@ func (s *sessions) updateRow(ctx context.Context, id string, now, until time.Tim
 	return n > 0, nil
 }
 
-// fromRow reads a session from its row, and stores it in Redis if fill is set.
 func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (live, error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
@@ -455,7 +451,6 @@ type loginSpec struct {
 	from         Origin
 }
 
-// A startedSession is a new session.
 type startedSession struct {
 	token, id string
 	row       *ent.User
@@ -502,7 +497,6 @@ func (s *sessions) begin(ctx context.Context, b loginSpec) (is startedSession, e
 	return is, nil
 }
 
-// endOldest ends a user's sessions beyond [sessionsPerUser].
 func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, []outbox.JobRef, error) {
 	ids, err := tx.Session.Query().Where(entsession.UserID(user), entsession.EndedAtIsNil()).
 		Order(entsession.ByExpiresAt(sql.OrderDesc()), entsession.ByID()).Offset(sessionsPerUser).Limit(endBatch).IDs(ctx)

@@ -27,7 +27,6 @@ func (s *sessions) end(ctx context.Context, id string) error {
 	return nil
 }
 
-// endAll ends the live sessions among these rows with tx, and adds outbox jobs for them.
 func (s *sessions) endAll(ctx context.Context, tx *ent.Tx, which ...predicate.Session) (ids []string, job []outbox.JobRef, err error) {
 	ids, err = tx.Session.Query().Where(append(which, entsession.EndedAtIsNil())...).IDs(ctx)
 	if err != nil || len(ids) == 0 {

@@ -15,8 +15,7 @@ var commonText string
 // commonPasswords returns the most common passwords in lower case, sorted by bytes.
 var commonPasswords = sync.OnceValue(func() []string { return strings.Fields(commonText) }) //nolint:gochecknoglobals // read once
 
-// weakness returns the reason why a password is easy to guess, as a sentence for the user,
-// or "".
+// weakness returns the reason why a password is easy to guess, for the user, or "".
 func weakness(password string, own Phone) string {
 	lower := strings.ToLower(password)
 	_, listed := slices.BinarySearch(commonPasswords(), lower)
