@@ -75,7 +75,6 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 
 var dispute = transition{from: Used, code: NotDisputable, verb: "disputed"}
 
-// mayDispute returns the reason why an order cannot be disputed now, or nil.
 func (s *Service) mayDispute(o *Order) error {
 	switch {
 	case o.Status != Used:

@@ -17,8 +17,7 @@ const (
 	expireEvery = time.Second
 	expireBatch = 100 // orders cancelled in one transaction
 
-	// attemptGrace is the time from its opening in which an open payment attempt delays the
-	// expiry.
+	// attemptGrace is how long after its opening an open payment attempt delays the expiry.
 	attemptGrace = 5 * time.Minute
 
 	digestTTL   = 24 * time.Hour // how long an idempotency key finds its order
@@ -49,7 +48,6 @@ func (s *Service) expireAll(ctx context.Context) {
 	}
 }
 
-// expire cancels one batch of due orders and returns the number of orders that it checked.
 func (s *Service) expire(ctx context.Context) (checked int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

@@ -20,7 +20,6 @@ const (
 	refundTopic   = "order-refund"   // a payment attempt to refund
 )
 
-// afterCommitTimeout bounds the work after a commit.
 const afterCommitTimeout = 5 * time.Second
 
 // openOutbox registers the handlers that finish the work of failed writers.

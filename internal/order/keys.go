@@ -10,10 +10,8 @@ type keys struct{ prefix string }
 // rebuilds a lost set from the rows.
 const listName = "order:list"
 
-// queued is the sorted set of a user's flash sale orders that may wait for their commit. A member is
-// a decimal order number. Its score is the time of the request in milliseconds, by the clock of the
-// requesting server. The set expires after ten minutes. Package flashsale writes it. A lost entry
-// hides an order from its user's list until the commit.
+// queued is the set of [Service.QueuedKey]. Package flashsale writes it; scores are by the clock of
+// the requesting server. A lost entry hides an order from its user's list until the commit.
 func (k keys) queued(user int64) string { return k.prefix + ":order:queued:{" + decimal(user) + "}" }
 
 // QueuedKey returns the key of the sorted set of a user's orders that may wait for their

@@ -37,7 +37,6 @@ type Edge struct {
 	Node   *Order
 }
 
-// maxActive is the maximum number of orders that Active returns.
 const maxActive = 100
 
 // ByUser returns a page of a user's orders, newest first: by time of admission, then by
@@ -298,7 +297,6 @@ func fromRows(rows []*ent.Order) []*Order {
 // newestFirst is the sort order of all lists and of their indexes.
 var newestFirst = []entorder.OrderOption{entorder.ByCreatedAt(sql.OrderDesc()), entorder.ByID(sql.OrderDesc())}
 
-// below selects the rows after the cursor.
 func (q query) below(sel *sql.Selector) {
 	sel.Where(sql.CompositeLT([]string{sel.C(entorder.FieldCreatedAt), sel.C(entorder.FieldID)}, q.from.Ms, q.from.Number))
 }

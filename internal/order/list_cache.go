@@ -104,7 +104,6 @@ func (l *listCache) rebuildOne(ctx context.Context, user int64, limit int) ([]ca
 	return l.read(ctx, user, limit)
 }
 
-// newestKeys reads the newest entries of a user's list from the rows.
 func newestKeys(ctx context.Context, db *ent.Client, user int64, limit int) ([]cache.Entry, error) {
 	rows, err := db.Order.Query().Where(entorder.UserID(user)).Select(entorder.FieldID, entorder.FieldCreatedAt).
 		Order(newestFirst...).Limit(limit).All(ctx)
@@ -209,7 +208,6 @@ func parseKey(e cache.Entry) (listKey, error) {
 	return listKey{e.Score, number}, nil
 }
 
-// listMetrics counts rebuilds and comparisons of lists.
 type listMetrics struct {
 	failed   func(ctx context.Context, doing string, err error)
 	rebuilds *prometheus.CounterVec

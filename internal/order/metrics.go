@@ -10,7 +10,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// metrics counts order events and background failures.
 type metrics struct {
 	events   *prometheus.CounterVec
 	failures *observe.FailureLog

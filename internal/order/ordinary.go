@@ -59,7 +59,6 @@ func (s *Service) placeOrdinary(ctx context.Context, w placement) (*Order, error
 	return nil, errors.New("insert order: conflicting order disappeared each time")
 }
 
-// lockOrder acquires the lock of a user and a voucher. It waits at most lockWait.
 func (s *Service) lockOrder(ctx, writeCtx context.Context, w placement) (release func()) {
 	lease, err := s.cfg.Locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
 	if err != nil {

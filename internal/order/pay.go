@@ -61,7 +61,6 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 	return s.await(writeCtx, waitCtx, attempt)
 }
 
-// noPayments returns the error for payments on a server without a provider.
 func noPayments() error {
 	return apierror.New(apierror.Unavailable, "Payments are not set up on this server.")
 }
@@ -193,7 +192,6 @@ func chargeOf(p *ent.Payment) Charge {
 	return Charge{Order: p.OrderID, Attempt: p.Attempt, Amount: p.Amount, Method: PayMethod(p.Method)}
 }
 
-// processCharge charges through the provider and applies the result.
 func (s *Service) processCharge(ctx context.Context, c Charge) error {
 	state, err := s.cfg.Provider.Charge(ctx, c)
 	if err != nil {
@@ -304,8 +302,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 	return nil
 }
 
-// confirmRefund applies the decision that money was refunded. It ignores attempts that are not
-// being refunded.
+// confirmRefund records that money was refunded. It ignores attempts that are not being refunded.
 func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
@@ -404,8 +401,7 @@ func (s *Service) refundBy(ctx context.Context, id int64, allow authorizer, v tr
 	return fromRow(row), nil
 }
 
-// beginRefund marks the confirmed payment of an order as REFUNDING. Without one it returns
-// attempt 0.
+// beginRefund marks an order's confirmed payment as REFUNDING. Without one it returns attempt 0.
 func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (attempt, error) {
 	p, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateCONFIRMED)).Only(ctx)
 	if ent.IsNotFound(err) {

@@ -27,8 +27,7 @@ const MaxKey = 64
 // triesPerSecond limits the order attempts of a user: rate and burst.
 const triesPerSecond = 5
 
-// closedFor is the time since the end of a sale after which orders are refused without a call of
-// Sales.
+// closedFor is the time after a sale's end from which orders are refused without calling Sales.
 const closedFor = time.Hour
 
 // writeTimeout bounds the store operations of one call.
@@ -120,8 +119,7 @@ func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
 	return s.placeOrdinary(ctx, w)
 }
 
-// refuseClosed refuses an order of a closed voucher, unless the idempotency key already made an
-// order.
+// refuseClosed refuses an order of a closed voucher, unless its idempotency key made an order.
 func (s *Service) refuseClosed(ctx context.Context, w placement, code apierror.Code, message string) (*Order, error) {
 	if first, err := s.byDigest(ctx, w.digest); first != nil || err != nil {
 		return first, err
@@ -133,7 +131,6 @@ func refused(code apierror.Code, message string) apierror.UserErrors {
 	return apierror.Refuse(code, message, "voucherId")
 }
 
-// byDigest returns the order of an idempotency key, or nil.
 func (s *Service) byDigest(ctx context.Context, digest string) (*Order, error) {
 	if digest == "" {
 		return nil, nil //nolint:nilnil // none is no error
@@ -141,7 +138,6 @@ func (s *Service) byDigest(ctx context.Context, digest string) (*Order, error) {
 	return orderOrNil(s.db.Order.Query().Where(entorder.Idempotency(digest)).Only(ctx))
 }
 
-// liveOrder returns the live order of a user and a voucher, or nil.
 func (s *Service) liveOrder(ctx context.Context, user, voucher int64) (*Order, error) {
 	live := func(sel *sql.Selector) { sel.Where(sql.ExprP(schema.LiveOrder)) } // the condition of the index order_live
 	return orderOrNil(s.db.Order.Query().Where(entorder.VoucherID(voucher), entorder.UserID(user), entorder.OnePerUser(true), live).Only(ctx))
@@ -157,7 +153,6 @@ func orderOrNil(row *ent.Order, err error) (*Order, error) {
 	return fromRow(row), nil
 }
 
-// placeFlash lets the flash sale decide.
 func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	v := w.voucher
 	answer, err := s.cfg.Sales.Order(ctx, sale.Request{
@@ -214,8 +209,7 @@ func (w placement) queued(a sale.Response, now time.Time) *Order {
 	}
 }
 
-// stored returns an order that the sale has just stored. It equals its row, except for the
-// terms.
+// stored returns an order that the sale has just stored. It equals its row, except for the terms.
 func (w placement) stored(a sale.Response) *Order {
 	o := w.queued(a, a.At)
 	o.Status, o.Version, o.PayBefore, o.TermsUnknown = Unpaid, 1, &a.PayBefore, true

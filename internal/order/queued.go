@@ -95,7 +95,6 @@ func (s *Service) resolveQueued(ctx context.Context, user int64, unknown []listE
 	return orders, nil
 }
 
-// queuedEntries reads the newest entries of a user's set of queued orders.
 func (l *listCache) queuedEntries(ctx context.Context, user int64) ([]listEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTrip)
 	defer cancel()
@@ -108,7 +107,6 @@ func (l *listCache) queuedEntries(ctx context.Context, user int64) ([]listEntry,
 	return parseQueued(user, found), nil
 }
 
-// parseQueued parses the members of a user's set of queued orders.
 func parseQueued(user int64, found []redis.Z) []listEntry {
 	hints := make([]listEntry, 0, len(found))
 	for _, z := range found {

@@ -153,7 +153,6 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	return nil
 }
 
-// queuedUntil reads the orders that are marked as queued up to a time.
 func (l *listCache) queuedUntil(ctx context.Context, users []int64, until int64) ([]listEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -228,7 +227,6 @@ type drift struct {
 	got, want int
 }
 
-// scan compares all counters of a kind, in pages.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return c.page(ctx, c.s.db, after, limit)
@@ -236,7 +234,6 @@ func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, c.compare, c.repair)
 }
 
-// compare describes how a counter differs, or returns "".
 func (c counter) compare(d drift) (id int64, differs string) {
 	if d.got != d.want {
 		differs = fmt.Sprintf("%s %d: has %d %s, want %d according to %s", c.noun, d.id, d.got, c.unit, d.want, c.source)
@@ -244,7 +241,6 @@ func (c counter) compare(d drift) (id int64, differs string) {
 	return d.id, differs
 }
 
-// page reads counters after an id.
 func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

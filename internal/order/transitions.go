@@ -72,7 +72,6 @@ type transition struct {
 	set func(u *ent.OrderUpdate)
 }
 
-// refuse returns the error for an order in another status.
 func (v transition) refuse(o *Order) error {
 	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.verb, statusText(o.Status)))
 }
@@ -81,7 +80,6 @@ func refusedOrder(code apierror.Code, message string) apierror.UserErrors {
 	return apierror.Refuse(code, message, "orderId")
 }
 
-// statusText returns a status as text for messages.
 func statusText(s Status) string {
 	switch s {
 	case Queued:
@@ -176,7 +174,6 @@ func (s *Service) move(ctx context.Context, id int64, allow authorizer, v transi
 	return fromRow(t.rows[0]), nil
 }
 
-// lockRow locks and returns the row of an order, until the end of the transaction.
 func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	one := tx.Order.Query().Where(entorder.ID(id))
 	one.Modify(sqldb.ForUpdate)
@@ -237,7 +234,6 @@ func (s *Service) writeTransition(ctx context.Context, tx *ent.Tx, rows []*ent.O
 	return t, err
 }
 
-// stamp sets the time of the transition.
 func (s *Service) stamp(u *ent.OrderUpdate, to Status) {
 	now := s.now().UnixMilli()
 	switch to {

@@ -53,7 +53,6 @@ func (s *Service) Webhook(secret string) http.Handler {
 	})
 }
 
-// handleNotice processes one notice and returns the HTTP status.
 func (s *Service) handleNotice(w http.ResponseWriter, r *http.Request, secret []byte) int {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
