@@ -66,7 +66,6 @@ func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, e
 	return found, nil
 }
 
-// allShops yields the ids of all shops, in batches of some thousands.
 func (s *Service) allShops(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Shop.Query().Where(entshop.IDGT(after)).Order(entshop.ByID()).Limit(limit).IDs(ctx)
@@ -87,7 +86,6 @@ func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, e
 	return found, nil
 }
 
-// loadTypeList reads the ids of all types, in list order.
 func (s *Service) loadTypeList(ctx context.Context, _ struct{}) ([]int64, error) {
 	ids, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).IDs(ctx)
 	if err != nil {

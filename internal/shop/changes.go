@@ -47,7 +47,6 @@ func (d Details) changes() Changes {
 	}
 }
 
-// clean normalizes the texts for checks and storage.
 func (c Changes) clean() Changes {
 	c.Name, c.Address = line(c.Name), line(c.Address)
 	c.Area, c.OpenHours = lineOrClear(c.Area), lineOrClear(c.OpenHours)
@@ -85,7 +84,6 @@ func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapa
 	return wrong
 }
 
-// apply returns the row with the checked changes.
 func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	set(&r.Name, c.Name)
 	set(&r.TypeID, c.TypeID)
@@ -103,8 +101,7 @@ func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	return r
 }
 
-// write sets all columns that an edit controls. It omits the counters of sales and
-// comments.
+// write sets all columns that an edit controls: not the counters of sales and comments.
 func write(m *ent.ShopMutation, r *ent.Shop) {
 	m.SetName(r.Name)
 	m.SetTypeID(r.TypeID)

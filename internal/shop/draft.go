@@ -19,8 +19,7 @@ type Draft struct {
 	AvgPrice  *int    // minor units per person; nil is unknown
 	Score     float64 // up to 5.0; 0 is unrated
 	OpenHours string  // "" is unknown
-	// OwnerID is the owner if the draft adds the shop; 0 is none. Updates do not change the
-	// owner.
+	// OwnerID is the owner of a shop that the draft adds; 0 is none. Updates do not change it.
 	OwnerID int64
 	// Images are paths of uploaded images. Updates ignore them.
 	Images []string

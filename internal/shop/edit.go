@@ -167,7 +167,6 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	return after, job, err
 }
 
-// pictureSizes returns the sizes of the images in c that the editor may show.
 func (s *Service) pictureSizes(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
 	return s.pictures.Sizes(ctx, by, optional.Value(c.Images.Value))
 }

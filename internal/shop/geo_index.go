@@ -243,8 +243,7 @@ type geoEntry struct {
 	at         geo.Point
 }
 
-// geoArgs returns the arguments first, followed by longitude, latitude and member of each
-// shop.
+// geoArgs returns first, followed by longitude, latitude and member of each shop.
 func geoArgs(shops []geoEntry, first ...any) []any {
 	args := append(make([]any, 0, len(first)+3*len(shops)), first...)
 	for _, s := range shops {
@@ -267,7 +266,6 @@ func (c *geoIndex) enqueue(id cellID) {
 	}
 }
 
-// run rebuilds the enqueued cells until ctx ends.
 func (c *geoIndex) run(ctx context.Context) error {
 	var g errgroup.Group
 	for range builders {
@@ -348,8 +346,7 @@ func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 	return nil
 }
 
-// limit returns the maximum number of members of a cell. Cells of the highest precision
-// have no limit.
+// limit returns the maximum number of members of a cell; the highest precision has no limit.
 func (c *geoIndex) limit(cell geo.Cell) int {
 	if cell.Precision() == maxCellPrecision {
 		return math.MaxInt32

@@ -177,7 +177,6 @@ func (h firstPage) statement() string {
 	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
 }
 
-// loadHead reads the sort keys of the first shops of a list.
 func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
 	q := Query{TypeID: h.typeID, Order: h.order}
 	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
@@ -304,7 +303,6 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
 
-// afterCursor returns the condition for rows after the cursor.
 func (q Query) afterCursor() (predicate.Shop, error) {
 	k, err := q.decode(nil)
 	if err != nil {

@@ -233,7 +233,6 @@ func between(center geo.Point, from, to float64) predicate.Shop {
 	}
 }
 
-// byDistance sorts rows by distance from the centre, then by id.
 func byDistance(center geo.Point) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
 		sel.OrderExpr(sql.ExprFunc(func(b *sql.Builder) { writeHaversine(b, sel, center) }))

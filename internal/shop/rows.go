@@ -20,8 +20,6 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// lookups holds the prepared statements of caches and counters, and those that rewrite
-// search texts.
 type lookups struct {
 	shops, types, lockCounts        sqldb.IDQuery
 	addCounts, searchTexts, rewrite string
@@ -108,7 +106,6 @@ func (s *Service) SaveCatalogue(ctx context.Context) error {
 	return nil
 }
 
-// upsertTypes stores types and returns their ids.
 func upsertTypes(ctx context.Context, tx *ent.Tx, specs []TypeSpec) ([]int64, error) {
 	writes, keys := make([]*ent.ShopTypeCreate, len(specs)), make([]string, len(specs))
 	for i, k := range specs {
@@ -163,7 +160,6 @@ func (s *Service) Identities(ctx context.Context, externalIDs []string) (map[str
 	return known, nil
 }
 
-// within selects the rows with a position in one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
 		if len(spans) == 0 {

@@ -35,7 +35,6 @@ func searchText(name, area, address string) string {
 	return forms + "\n" + before
 }
 
-// searchTextBefore returns the search text of the previous release.
 func searchTextBefore(name, area, address string) string {
 	return joined(normalize, name, area, address)
 }

@@ -43,7 +43,6 @@ type Shop struct {
 	OpenHours    *string           `json:"open_hours,omitempty"`
 }
 
-// fromRow converts a row.
 func fromRow(r *ent.Shop) (*Shop, error) {
 	images, err := imagesOf(r.ID, r.Images)
 	return &Shop{
@@ -53,7 +52,6 @@ func fromRow(r *ent.Shop) (*Shop, error) {
 	}, err
 }
 
-// imagesOf decodes the images of a row.
 func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	images, err := mediapath.ImagesOf(column)
 	if err != nil {

@@ -91,7 +91,6 @@ func (s *Service) invalidateRetrying(ctx context.Context, ids []int64, stored []
 	return err
 }
 
-// draftPictures returns the sizes of the images in drafts.
 func (s *Service) draftPictures(ctx context.Context, drafts []Draft) (map[string]mediapath.Size, error) {
 	var paths []string
 	for _, d := range drafts {
@@ -112,7 +111,6 @@ func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
 	return types, nil
 }
 
-// check returns an error if the draft is invalid.
 func (d *Draft) check(types map[string]int64) error {
 	switch {
 	case d.ExternalID == "" || len(d.ExternalID) > 200:
@@ -208,7 +206,6 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 	return done, counts, nil
 }
 
-// renameFormer replaces the former external ids of stored rows.
 func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[string]*ent.Shop) (renamed bool, err error) {
 	for _, d := range batch {
 		if d.FormerID == "" || before[d.ExternalID] != nil {
@@ -223,7 +220,6 @@ func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[str
 	return renamed, nil
 }
 
-// rowsOf reads the rows of a batch, by external id.
 func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Shop, error) {
 	names := make([]string, len(batch))
 	for i, d := range batch {
