@@ -12,7 +12,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// bulkInsertTimeout bounds one call of BulkInsert.
 const bulkInsertTimeout = time.Minute
 
 // A Draft is a voucher of a seed or of the demo data.

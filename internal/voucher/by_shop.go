@@ -38,7 +38,6 @@ type shopList struct {
 	All  bool // including vouchers that are off sale or ended
 }
 
-// allSuffix is the key suffix of lists with all vouchers.
 const allSuffix = "-all"
 
 func (l shopList) key() string {

@@ -61,7 +61,6 @@ func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Voucher, err
 	return found, nil
 }
 
-// all yields the ids of all vouchers, some thousands per statement.
 func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Voucher.Query().Where(entvoucher.IDGT(after)).Order(entvoucher.ByID()).Limit(limit).IDs(ctx)

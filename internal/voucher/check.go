@@ -41,7 +41,6 @@ func cleaned(f optional.Field[string], clean func(string) string) optional.Field
 	return optional.Set(s)
 }
 
-// orClear clears a field that is set to "".
 func orClear(f optional.Field[string]) optional.Field[string] {
 	if f.Given && optional.Value(f.Value) == "" {
 		return optional.Clear[string]()
@@ -49,7 +48,6 @@ func orClear(f optional.Field[string]) optional.Field[string] {
 	return f
 }
 
-// check returns all errors of cleaned changes.
 func (c Changes) check() apierror.UserErrors {
 	var wrong apierror.UserErrors
 	title := optional.Value(c.Title.Value)
@@ -94,7 +92,6 @@ func (d Details) check() apierror.UserErrors {
 	return wrong
 }
 
-// check returns all errors of the details and of the sale, if created now.
 func (d FlashDetails) check(now time.Time) apierror.UserErrors {
 	wrong := d.Details.check()
 	if d.Stock < 1 || d.Stock > MaxStock {

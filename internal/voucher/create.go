@@ -117,7 +117,6 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong api
 	return v, nil
 }
 
-// insert sets the columns of both kinds.
 func (d Details) insert(tx *ent.Tx, kind entvoucher.Kind) *ent.VoucherCreate {
 	return tx.Voucher.Create().SetKind(kind).SetShopID(d.ShopID).SetTitle(d.Title).SetNillableSubTitle(d.SubTitle).SetNillableRules(d.Rules).
 		SetPayValue(d.PayValue).SetFaceValue(d.FaceValue)

@@ -137,7 +137,6 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	return v, nil
 }
 
-// lockVoucher reads and locks the row of a voucher until tx ends.
 func lockVoucher(ctx context.Context, tx *ent.Tx, id int64) (*ent.Voucher, error) {
 	one := tx.Voucher.Query().Where(entvoucher.ID(id))
 	one.Modify(sqldb.ForUpdate)
@@ -148,7 +147,6 @@ func lockVoucher(ctx context.Context, tx *ent.Tx, id int64) (*ent.Voucher, error
 	return row, nil
 }
 
-// apply returns the row after the checked changes.
 func (c Changes) apply(r ent.Voucher) ent.Voucher {
 	if c.Title.Given {
 		r.Title = *c.Title.Value
@@ -165,10 +163,8 @@ func (c Changes) apply(r ent.Voucher) ent.Voucher {
 	return r
 }
 
-// same reports whether an edit changes nothing of the row.
 func same(next, row *ent.Voucher) bool { return sameTerms(next, row) && next.Status == row.Status }
 
-// sameTerms reports whether an edit leaves the terms unchanged.
 func sameTerms(next, row *ent.Voucher) bool {
 	text := func(a, b *string) bool { return (a == nil) == (b == nil) && optional.Value(a) == optional.Value(b) }
 	return next.Title == row.Title && text(next.SubTitle, row.SubTitle) && text(next.Rules, row.Rules)
@@ -258,7 +254,6 @@ func (s *Service) undoDecrease(ctx context.Context, id int64, by int, seq int64)
 	}
 }
 
-// lockSale reads and locks the row of a sale until tx ends.
 func lockSale(ctx context.Context, tx *ent.Tx, id int64) (*ent.FlashSale, error) {
 	one := tx.FlashSale.Query().Where(flashsale.ID(id))
 	one.Modify(sqldb.ForUpdate)
@@ -336,7 +331,6 @@ func (e *edit) delta(wrong *apierror.UserErrors) int {
 	return d
 }
 
-// window returns the window of the sale after the edit.
 func (e *edit) window(wrong *apierror.UserErrors) window {
 	w := window{e.sale.BeginsAt, e.sale.EndsAt}
 	field := ""

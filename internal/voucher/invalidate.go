@@ -10,11 +10,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic is the outbox topic of this package: ids of vouchers that were inserted or changed,
-// themselves or their sale.
+// topic is the outbox topic of this package: ids of vouchers with a new or changed row or sale.
 const topic = "vouchers"
 
-// applyTimeout bounds the update of sales in Redis for one change.
 const applyTimeout = time.Second
 
 // openOutbox registers the handler that finishes the work of failed writers.

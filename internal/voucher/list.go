@@ -91,7 +91,6 @@ const cursorName = "SALE"
 
 func (p listKey) cursor() page.Cursor { return page.Encode(cursorName, p.Ends, p.ID) }
 
-// A pageReader reads the list for one page.
 type pageReader struct {
 	now   time.Time
 	want  map[Phase]bool
@@ -136,7 +135,6 @@ func (w *pageReader) wants(begins, ends int64) bool {
 	}
 }
 
-// needsStock reports whether the phases depend on the stock.
 func (w *pageReader) needsStock() bool { return w.want[Open] != w.want[SoldOut] }
 
 // candidates returns the next sales that can be in the phases. It returns fewer than limit
@@ -164,7 +162,6 @@ func (s *Service) candidates(ctx context.Context, w *pageReader, limit int) ([]l
 	return found, nil
 }
 
-// loadRunning reads the first sales that have not ended.
 func (s *Service) loadRunning(ctx context.Context, _ struct{}) ([]listKey, error) {
 	return s.listKeys(ctx, headSize, flashsale.EndsAtGT(s.now().UnixMilli()))
 }
@@ -199,7 +196,6 @@ func (w *pageReader) afterCursor(sel *sql.Selector) {
 	))
 }
 
-// inPhases selects sales with a window in one of the phases.
 func (w *pageReader) inPhases(sel *sql.Selector) {
 	now, begins, ends := w.now.UnixMilli(), sel.C(flashsale.FieldBeginsAt), sel.C(flashsale.FieldEndsAt)
 	var either []*sql.Predicate
@@ -256,7 +252,6 @@ func (s *Service) collect(ctx context.Context, w *pageReader, batch []listKey) e
 	return nil
 }
 
-// includes reports whether a sale is in one of the phases.
 func (w *pageReader) includes(v *Sale, stocks map[int64]int) bool {
 	if !w.needsStock() {
 		return w.wants(v.BeginsAt.UnixMilli(), v.EndsAt.UnixMilli())

@@ -47,8 +47,6 @@ func (s *Service) loadTerms(ctx context.Context, ids []int64) (map[int64]Terms, 
 	return found, nil
 }
 
-// saveTerms inserts the terms of a voucher in the transaction of its edit and returns their
-// id.
 func saveTerms(ctx context.Context, tx *ent.Tx, v *ent.Voucher) (int64, error) {
 	row, err := tx.VoucherTerms.Create().SetTitle(v.Title).SetNillableSubTitle(v.SubTitle).SetNillableRules(v.Rules).
 		SetFaceValue(v.FaceValue).Save(ctx)

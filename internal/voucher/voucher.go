@@ -44,8 +44,7 @@ type Voucher struct {
 	OnePerUser bool    `json:"one_per_user,omitempty"`
 	Off        bool    `json:"off,omitempty"`  // off sale
 	Sale       *Sale   `json:"sale,omitempty"` // nil for an ordinary voucher
-	// FirstTermsID is the id of the [Terms] before the first edit of texts; 0 without such an
-	// edit.
+	// FirstTermsID is the id of the [Terms] before the first edit of texts; 0 without one.
 	FirstTermsID int64 `json:"first_terms,omitempty"`
 	Version      int64 `json:"version"`
 }
