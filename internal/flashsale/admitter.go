@@ -113,8 +113,7 @@ type decision struct {
 	backlog int       // length of the partition's stream, this order included
 }
 
-// admitter decides admissions in Redis and edits the sales there. It is safe for concurrent
-// use.
+// admitter decides admissions in Redis and edits the sales there. It is safe for concurrent use.
 type admitter struct {
 	sale       redis.UniversalClient // for admissions; connects to certified servers only
 	state      redis.UniversalClient // for all other commands
@@ -244,7 +243,6 @@ func (g *admitter) admitAll(ctx context.Context, calls []*batch.Call[admitCall, 
 	return nil, nil
 }
 
-// queue adds an order to its user's queued orders.
 func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 	pipe.ZAdd(ctx, a.queued, redis.Z{Score: float64(time.Now().UnixMilli()), Member: decimal(a.order)})
 	pipe.ZRemRangeByRank(ctx, a.queued, 0, -maxQueued-1)
@@ -288,7 +286,6 @@ func readDecision(cmd *redis.Cmd, own int64) (decision, error) {
 	return v, nil
 }
 
-// recentlySoldOut reports whether a sale was sold out within soldOutLife.
 func (g *admitter) recentlySoldOut(voucher int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -311,14 +308,12 @@ func (g *admitter) clearSoldOut(voucher int64) {
 	delete(g.soldOut, voucher)
 }
 
-// reserve adds buyers without an order of the sale and returns how many it added. It is
-// idempotent.
+// reserve adds buyers without an order of the sale and returns how many. It is idempotent.
 func (g *admitter) reserve(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	return g.move(ctx, reserveScript, "reserve", at, holds)
 }
 
-// release removes buyers with exactly these orders and returns how many it removed. It is
-// idempotent.
+// release removes buyers with exactly these orders and returns how many. It is idempotent.
 func (g *admitter) release(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	moved, err = g.move(ctx, releaseScript, "release", at, holds)
 	if moved > 0 {
@@ -428,8 +423,7 @@ func (g *admitter) restore(ctx context.Context, at location, by int, edit int64)
 	return nil
 }
 
-// settle sets the stock to the initial stock less the buyers, and returns the excess of the old
-// stock.
+// settle sets the stock to the initial stock less the buyers. It returns the old stock's excess.
 func (g *admitter) settle(ctx context.Context, at location) (drift int, err error) {
 	text, err := g.one(ctx, settleScript, g.keys.ofSale(at)).Text()
 	if err == nil && text == "" {
@@ -480,8 +474,7 @@ func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	return counts
 }
 
-// entries returns the entries of orders without a row. It omits orders that Redis does not
-// have.
+// entries returns the entries of orders without a row. It omits orders that Redis does not have.
 func (g *admitter) entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()

@@ -138,8 +138,7 @@ func (c *consumer) readStreams(ctx context.Context, partitions []int) {
 	}
 }
 
-// pauseAfter returns a pause that grows with consecutive failures, at random between half and
-// all of its maximum.
+// pauseAfter returns a pause that grows with consecutive failures. Up to half of it is random.
 func pauseAfter(failures int) time.Duration {
 	full := min(10*time.Millisecond<<min(failures, 10), maxPause)
 	return full/2 + rand.N(full/2+1)
@@ -504,7 +503,6 @@ func (c *consumer) claim(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// deliveryCounts returns the number of deliveries by entry of this consumer.
 func (c *consumer) deliveryCounts(ctx context.Context, partition int, messages []redis.XMessage) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()

@@ -71,7 +71,6 @@ func newCertificates(partitions int) *certificates {
 	return c
 }
 
-// marker returns the marker of a partition, or "" without a certificate.
 func (c *certificate) marker(partition int) string {
 	if partition < len(c.markers) {
 		return c.markers[partition]
@@ -88,7 +87,6 @@ func (c *certificates) isUnreachable(partition int) bool {
 	return partition < len(unseen) && unseen[partition]
 }
 
-// recordProbe records which partitions answered a probe.
 func (c *certificates) recordProbe(seen []partitionState) {
 	unseen := make([]bool, len(seen))
 	for p, got := range seen {
@@ -201,7 +199,6 @@ func (s *Service) allowConn(ctx context.Context, conn *redis.Conn) error {
 	return errUncertified
 }
 
-// server identifies a Redis server.
 type server struct {
 	incarnation string
 	policy      string // maxmemory-policy; "" if unknown

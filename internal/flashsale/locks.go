@@ -39,7 +39,6 @@ func (s *Service) locked(ctx context.Context, name string, do func(context.Conte
 	}
 }
 
-// withLease calls do with the context of a lease and releases the lease.
 func withLease(ctx context.Context, lease *lock.Lease, do func(context.Context) error) error {
 	err := do(lease.Context()) //nolint:contextcheck // it is a child of ctx
 	released := lease.Release(ctx)

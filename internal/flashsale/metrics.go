@@ -60,7 +60,6 @@ func newMetrics(reg prometheus.Registerer, partitions int) *metrics {
 
 func (m *metrics) did(action string, n int) { m.reconciled.WithLabelValues(action).Add(float64(n)) }
 
-// setClosed records whether a partition is closed to admissions of this process.
 func (m *metrics) setClosed(partition int, closed bool) {
 	value := 0.0
 	if closed {

@@ -76,7 +76,6 @@ type orderQueue struct {
 	closedUntil atomic.Int64  // Unix nanoseconds; until then no call waits for a certificate
 }
 
-// openQueue builds the part of the Service that stores orders.
 func (s *Service) openQueue(reg prometheus.Registerer) error {
 	texts, err := loadStatements(s.db.Dialect())
 	if err != nil {
@@ -330,8 +329,7 @@ func newGroupCommit(run batch.Run[attempt, outcome]) *groupCommit {
 	})
 }
 
-// commitAll decides attempts in one transaction. It does not wait for Redis, which may not
-// answer.
+// commitAll decides attempts in one transaction. It does not wait for Redis, which may not answer.
 func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, outcome]) (after func(), err error) {
 	attempts := make([]attempt, len(calls))
 	for i, c := range calls {
@@ -361,7 +359,6 @@ func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, ou
 	return nil, nil
 }
 
-// awaitCommits waits for running transactions and for their reservations in Redis.
 func (s *Service) awaitCommits() {
 	s.group.Wait()
 	s.reserves.Wait()
@@ -400,7 +397,6 @@ func (s *Service) reportDuplicate(ctx context.Context, e Entry) {
 	s.cfg.Log.ErrorContext(ctx, "duplicate order number", "order", e.Order, "user", e.User, "voucher", e.Voucher)
 }
 
-// releaseFailed releases the reservations of failed orders in Redis.
 func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
 	var holds []sale.Reservation
 	for _, o := range outcomes {

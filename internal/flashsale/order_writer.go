@@ -151,8 +151,7 @@ func (l *orderWriter) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	})
 }
 
-// recoverPanic turns a panic of work into an error. No caller recovers, and the panic would end
-// the process.
+// recoverPanic turns a panic of work into an error. No caller recovers, so the process would end.
 func recoverPanic(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -372,7 +371,6 @@ func (f conflict) outcome(a *attempt) outcome {
 	return outcome{}
 }
 
-// row returns the outcome of a number with an existing row.
 func (f conflict) row(a *attempt) outcome {
 	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
 		return outcome{duplicate: true, row: true, result: sale.Failed}
@@ -425,7 +423,6 @@ func (l *orderWriter) insertTombstones(ctx context.Context, tx outbox.Execer, li
 	return stampsOf(ctx, tx, l.sql.tombstone, text)
 }
 
-// failureCode returns the tombstone code for a refusal.
 func failureCode(r sale.Result) string {
 	switch r {
 	case sale.OutOfStock:
@@ -489,8 +486,7 @@ func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	}
 }
 
-// isData reports whether a database error is caused by the data, so that a retry cannot
-// succeed.
+// isData reports whether the data caused a database error, so that a retry cannot succeed.
 func isData(err error) bool {
 	if _, ok := errors.AsType[panicError](err); ok {
 		return true
@@ -525,7 +521,6 @@ func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...a
 	return all, err
 }
 
-// millis returns a time in milliseconds, or 0 for none.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -66,7 +66,6 @@ func (p *pending) add(e Entry) (*watched, bool) {
 	return w, true
 }
 
-// admitted records the admission time of an order.
 func (p *pending) admitted(order int64, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +134,7 @@ type decidedWire struct {
 
 const maxDecidedPerMessage = 150 // each has at most 90 bytes
 
-// publishDecided reports decided orders to this process at once, and to the others over the
-// bus.
+// publishDecided reports decided orders to this process at once, and to others over the bus.
 func (s *Service) publishDecided(ctx context.Context, decided []Decided) {
 	for _, d := range decided {
 		s.pending.resolve(d.Order, d.Failure, d.PayBefore)
@@ -272,7 +270,6 @@ func (s *Service) tombstone(ctx context.Context, entries []Entry) (inserted []in
 	return inserted, nil
 }
 
-// rowsOf returns the rows of orders that have one.
 func (s *Service) rowsOf(ctx context.Context, numbers []int64) (map[int64]*ent.Order, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()

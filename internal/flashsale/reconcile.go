@@ -39,8 +39,7 @@ type reconciler struct {
 	suspect map[int64]mismatch
 }
 
-// mismatch is a sale whose number of buyers differs from its row. Uncommitted orders cause one
-// too.
+// mismatch is a sale whose number of buyers differs from its row. Uncommitted orders cause it too.
 type mismatch struct {
 	before bool          // the previous round found it too, with an empty queue
 	noisy  int           // rounds with a non-empty queue
@@ -371,7 +370,6 @@ func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) err
 	}
 }
 
-// queued reads a page of a partition's stream.
 func (g *admitter) queued(ctx context.Context, partition int, from string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -399,7 +397,6 @@ func (s *Service) releaseDead(ctx context.Context, at location, bucket int) erro
 	return nil
 }
 
-// buyers reads a part of a bucket.
 func (g *admitter) buyers(ctx context.Context, at location, bucket int, cursor uint64) (holds []sale.Reservation, next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()

@@ -116,7 +116,6 @@ func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool,
 	return opened, nil
 }
 
-// rebuildIncomplete rebuilds the sales that admissions found incomplete.
 func (s *Service) rebuildIncomplete(ctx context.Context) error {
 	ids := s.admitter.certs.takeIncomplete()
 	if len(ids) == 0 {

@@ -202,7 +202,6 @@ func (s *Service) findDifferences(ctx context.Context, id int64, pace func(n int
 	return found, errors.Join(s.inspectLive(ctx, locationOf(row), pace, found), s.inspectBuyers(ctx, locationOf(row), pace, found))
 }
 
-// hasWindow reports whether Redis has the window and the status of a version.
 func (g *admitter) hasWindow(ctx context.Context, v version) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -283,8 +282,7 @@ func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Re
 	return nil
 }
 
-// absent returns the orders that are not reserved in Redis. It ignores sales without a
-// location.
+// absent returns the orders that are not reserved in Redis. It ignores sales without a location.
 func (g *admitter) absent(ctx context.Context, locations map[int64]location, holds []sale.Reservation) ([]sale.Reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -312,7 +310,6 @@ func (g *admitter) absent(ctx context.Context, locations map[int64]location, hol
 	return absent, nil
 }
 
-// livesAs reports whether a row is live and belongs to this user and voucher.
 func livesAs(h sale.Reservation, row *ent.Order) bool {
 	return isLive(row) && row.UserID == h.User && row.VoucherID == h.Voucher
 }

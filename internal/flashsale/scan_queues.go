@@ -50,7 +50,6 @@ func (b queueFindings) report(r *reconcile.Run, p int) {
 	}
 }
 
-// scanQueue compares the entries of one queue.
 func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error {
 	return s.eachQueuedUntilNow(ctx, p, func(page []delivery) error {
 		if err := r.Compare(ctx, len(page)); err != nil {
@@ -111,7 +110,6 @@ func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error
 	return last[0].ID, nil
 }
 
-// queuedBetween reads a page of a partition's stream, up to an id.
 func (g *admitter) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -244,8 +242,7 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 	return err
 }
 
-// rowlessBuyers returns the buyers of a sale whose orders are older than lateAfter and have no
-// row.
+// rowlessBuyers returns a sale's buyers whose orders are older than lateAfter and have no row.
 func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at location) (rowless []sale.Reservation, err error) {
 	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
@@ -290,7 +287,6 @@ func (s *Service) lostOrders(ctx context.Context, p int, holds []sale.Reservatio
 	return lost, nil
 }
 
-// queuedOrders returns the orders in the queue of a partition.
 func (s *Service) queuedOrders(ctx context.Context, p int) (map[int64]bool, error) {
 	waits := map[int64]bool{}
 	err := s.eachQueuedUntilNow(ctx, p, func(page []delivery) error {

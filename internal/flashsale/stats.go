@@ -57,8 +57,7 @@ func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
 	return stats, nil
 }
 
-// ageOf returns the age of the first entry. Redis sets its time, so the age includes clock
-// differences.
+// ageOf returns the age of the first entry. Redis sets its time, so clock differences affect it.
 func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	if len(entries) == 0 {
 		return 0
