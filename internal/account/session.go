@@ -215,7 +215,7 @@ func newToken() string {
 // and a crash of the process. A hash that a snapshot of Redis restores is detected at the
 // next refresh of the row, within an hour.
 //
-// Processes cache used sessions in memory for some seconds.
+// Processes cache used sessions in memory for up to 30 seconds.
 type sessions struct {
 	db      *ent.Client
 	rdb     redis.Cmdable
