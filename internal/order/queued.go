@@ -57,10 +57,9 @@ func (s *Service) queued(ctx context.Context, user int64) ([]*Order, error) {
 	return append(orders, committed...), err
 }
 
-// resolveQueued returns the rows of orders that are no longer queued. It removes from the set
-// those orders and numbers that will never have a row.
-//
-// It updates the list first, because only the set shows an order that is not in the list.
+// resolveQueued returns the rows of orders that are no longer queued. It adds them to the list
+// first, because only the set shows an order that is not in the list. Then it removes them from the
+// set, and numbers that will never have a row.
 func (s *Service) resolveQueued(ctx context.Context, user int64, unknown []listEntry) ([]*Order, error) {
 	if len(unknown) == 0 {
 		return nil, nil
