@@ -39,8 +39,8 @@ type Edge struct {
 const (
 	// headSize is the size of the cached list of sales that have not ended.
 	headSize = 200
-	// The phase of an open sale needs its stock. After a first step that usually suffices, a
-	// page reads this many sales per step, in this many steps.
+	// The phase of an open sale needs its stock. The first step usually fills a page. Otherwise
+	// the page reads this many sales per step, in at most this many more steps.
 	stepSize, maxSteps = 100, 5
 )
 
