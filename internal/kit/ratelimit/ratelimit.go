@@ -26,8 +26,8 @@ const MaxUsers = 500_000
 // the last rotation, and those of the generation before. The older generation is
 // dropped when all of its buckets are full.
 //
-// A generation has at most 50 000 keys, or 500 000 users. All further keys share
-// one bucket.
+// A generation has at most 50 000 keys, or 500 000 users, and new keys get only the
+// first half. All further keys share one bucket.
 type Limiter struct {
 	interval time.Duration // between two tokens; 0 means no limit
 	span     time.Duration // from an empty bucket to a full one
@@ -53,16 +53,16 @@ func New(rate, burst int, now func() time.Time) *Limiter {
 	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, capacity: maxKeys, now: now}).start()
 }
 
-// NewForUsers is like [New], with room for [MaxUsers] keys.
+// NewForUsers is like [New], with up to [MaxUsers] keys per generation.
 func NewForUsers(rate, burst int, now func() time.Time) *Limiter {
 	b := New(rate, burst, now)
 	b.capacity = MaxUsers
 	return b
 }
 
-// NewBudget returns full buckets of n tokens that get n new ones per period. They
-// are for costs that are known only afterwards: see [Limiter.Left] and
-// [Limiter.Spend]. If n is 0 or less, there is no limit.
+// NewBudget returns a Limiter of full buckets that hold n tokens and get n new ones
+// per period. It is for costs that are known only afterwards: see [Limiter.Left]
+// and [Limiter.Spend]. If n is 0 or less, there is no limit.
 func NewBudget(n int, period time.Duration, now func() time.Time) *Limiter {
 	if n <= 0 {
 		return &Limiter{}
@@ -73,7 +73,7 @@ func NewBudget(n int, period time.Duration, now func() time.Time) *Limiter {
 }
 
 // PerUser limits the rate of an action for each signed-in user. Its memory is
-// bounded: beyond 250 000 users in a second, the others share one limit. It is
+// bounded: beyond 250 000 users per generation, new ones share one limit. It is
 // safe for concurrent use.
 type PerUser struct{ limiter *Limiter }
 
@@ -87,7 +87,6 @@ func NewPerUser(perSecond, burst int, now func() time.Time) *PerUser {
 // and returns false and the time until the next allowed action.
 func (r *PerUser) Allow(user string) (wait time.Duration, ok bool) { return r.limiter.Take(user) }
 
-// start begins the first generation.
 func (b *Limiter) start() *Limiter {
 	b.epoch, b.young = b.now(), map[string]time.Duration{}
 	b.nextRotation = b.window()
@@ -140,8 +139,8 @@ func (b *Limiter) Left(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// Spend takes n tokens, even if the bucket has fewer. Missing tokens are owed, up
-// to the size of a bucket; more is forgiven. A key without its own bucket pays
+// Spend takes n tokens, even if the bucket has fewer. A bucket of [NewBudget] then
+// owes up to its size; the rest is forgiven. A key without its own bucket pays
 // nothing, not even from the shared bucket: other keys must not pay for a flood.
 func (b *Limiter) Spend(key string, n int) {
 	if b.interval == 0 || n <= 0 {
@@ -184,9 +183,9 @@ func (b *Limiter) rotate(at time.Duration) {
 	b.nextRotation = at + b.window()
 }
 
-// Capacity returns the number of keys per generation that have their own bucket.
+// Capacity returns the maximum number of buckets per generation.
 func (b *Limiter) Capacity() int { return b.capacity }
 
-// window returns the minimum age of a generation at its rotation, which is the
-// longest time that a bucket needs to fill up.
+// window returns the minimum age of a generation at its rotation. Every bucket
+// fills up in that time.
 func (b *Limiter) window() time.Duration { return max(b.span+b.maxDebt, time.Second) }
