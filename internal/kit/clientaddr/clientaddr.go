@@ -17,12 +17,12 @@ const (
 	maxHopLen = 64 // bytes per address
 )
 
-// Proxies holds the networks of trusted proxies. Their X-Forwarded-For header is
-// believed. The zero value trusts no proxy. It is safe for concurrent use.
+// Proxies holds the networks of proxies whose X-Forwarded headers are trusted. The
+// zero value trusts no proxy. It is safe for concurrent use.
 type Proxies []netip.Prefix
 
 // ParseProxies parses networks ("10.0.0.0/8") and single addresses ("::1"). It
-// rejects a network of all addresses, which would let clients choose theirs.
+// rejects a network of all addresses, as clients could then fake their address.
 func ParseProxies(list []string) (Proxies, error) {
 	proxies := make(Proxies, 0, len(list))
 	for _, s := range list {
@@ -141,9 +141,9 @@ func parseHop(s string) (netip.Addr, bool) {
 
 func normalize(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// Network returns the block of addresses that rate limits count as one client.
-// It is one IPv4 address, or an IPv6 /64, the least that a subscriber gets. For
-// the zero Addr it is the zero Prefix.
+// Network returns the block of addresses that rate limits count as one client. It is
+// one IPv4 address, or an IPv6 /64, the smallest block that a subscriber gets. For the
+// zero Addr it is the zero Prefix.
 func Network(a netip.Addr) netip.Prefix {
 	a = normalize(a)
 	bits := 32

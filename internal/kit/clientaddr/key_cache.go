@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// KeyCache caches the rate limit keys of recent client networks, which are nearly
-// always the same ones. A network replaces another one of the same hash. The zero
-// value is an empty cache. It is safe for concurrent use.
+// KeyCache caches the rate limit keys of recent client networks. A network replaces
+// another with the same hash. The zero value is an empty cache. It is safe for
+// concurrent use.
 type KeyCache struct {
 	slots [1 << networkBits]atomic.Pointer[keyedNetwork] // by hash of the network
 }
