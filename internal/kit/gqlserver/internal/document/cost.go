@@ -122,8 +122,7 @@ func (d *Store) isWeighted(f *ast.Field) bool {
 type fieldName struct{ object, field string }
 
 // weightedFields returns the fields of a schema that have a complexity function. It
-// calls the schema for each field without arguments, since a function may fail to read
-// them. A function that panics counts too.
+// calls each function without arguments. One that panics counts too.
 func weightedFields(es graphql.ExecutableSchema) map[fieldName]bool {
 	weighted := map[fieldName]bool{}
 	for _, t := range es.Schema().Types {
@@ -150,7 +149,6 @@ func hasComplexityFunc(es graphql.ExecutableSchema, object, field string) (ok bo
 	return ok
 }
 
-// calculate returns the complexity of an operation with its variables.
 func (d *Store) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) int {
 	var buf [maxKeyBytes]byte
 	key, small := c.key(buf[:0], oc.Variables)

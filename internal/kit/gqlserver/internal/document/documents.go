@@ -70,7 +70,6 @@ func (doc *Document) bytes() int {
 	return n
 }
 
-// cost returns the cost of one of the operations.
 func (doc *Document) cost(of *ast.OperationDefinition) *cost {
 	return doc.costs[slices.Index(doc.tree.Operations, of)]
 }
@@ -162,8 +161,8 @@ func WithoutDefer(schema *ast.Schema) *ast.Schema {
 	return &without
 }
 
-// boundedCache is an otter cache. The interface prevents that every package that uses
-// the server compiles otter's generic code.
+// boundedCache is an otter cache. The interface spares packages that use the server
+// the compilation of otter's generic code.
 type boundedCache[V any] interface {
 	GetIfPresent(key string) (V, bool)
 	Set(key string, v V) (V, bool)
@@ -211,7 +210,6 @@ func (d *Store) find(ctx context.Context, key string, memory *quota.Memory, para
 	return doc, nil
 }
 
-// known returns the document of a text that is known to be valid.
 func (d *Store) known(text string) (*Document, bool) {
 	if doc, ok := d.trusted.valid[text]; ok {
 		return doc, true
@@ -248,10 +246,9 @@ func (d *Store) read(ctx context.Context, key string, memory *quota.Memory, text
 	return doc, nil
 }
 
-// uncountedTreeBytes is the size of a tree that takes no memory of the budget.
+// uncountedTreeBytes is the part of a tree that is not charged to the memory budget.
 const uncountedTreeBytes = 32 << 10
 
-// parse parses and checks a document.
 func (d *Store) parse(doc *Document, stats *graphql.Stats) (refused gqlerror.List) {
 	stats.Parsing.Start = graphql.Now()
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, max(d.limits.Tokens, 0))
@@ -266,7 +263,6 @@ func (d *Store) parse(doc *Document, stats *graphql.Stats) (refused gqlerror.Lis
 	return refused
 }
 
-// check measures and validates a parsed document.
 func (d *Store) check(doc *Document, limits Limits) (refused gqlerror.List) {
 	if len(doc.tree.Operations) == 0 {
 		return gqlerror.List{errcode.Errorf(errcode.ValidationFailed, "The document has no operation.")}
@@ -285,7 +281,6 @@ func (d *Store) check(doc *Document, limits Limits) (refused gqlerror.List) {
 	return nil
 }
 
-// parseError returns the client's error for a parser error.
 func parseError(err error) *gqlerror.Error {
 	parsed, ok := errors.AsType[*gqlerror.Error](err)
 	if !ok {

@@ -12,10 +12,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// Automatic persisted queries work as in Apollo's clients and urql: the client sends
-// the hash of its query, and the text only if the server does not know the hash.
+// Automatic persisted queries work as in Apollo's clients and urql. The client sends the
+// hash of its query, and the text only if the server does not know the hash.
 
-// isSHA256 reports whether a text is a SHA-256 in hexadecimal digits.
 func isSHA256(text string) bool {
 	if len(text) != hex.EncodedLen(sha256.Size) {
 		return false
@@ -50,7 +49,6 @@ func (d *Store) resolvePersisted(params *graphql.RawParams) *gqlerror.Error {
 	return nil
 }
 
-// persistedText returns the text with a hash.
 func (d *Store) persistedText(hash string) (text string, known bool) {
 	if text, known = d.trusted.texts[hash]; known {
 		return text, true

@@ -17,8 +17,8 @@ import (
 type Selection [sha256.Size]byte
 
 // SelectionOf returns the selection of a subscription. It covers the name and the
-// response name of the root field, and everything below: with fragments expanded,
-// @skip and @include applied, and values for arguments.
+// response name of the root field, and everything below. Fragments are expanded, @skip
+// and @include applied, and variables in arguments replaced by their values.
 //
 // It does not depend on the format of the document, or on the names of operations,
 // fragments and variables. It ignores the arguments of the root field, which choose

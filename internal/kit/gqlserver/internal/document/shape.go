@@ -67,7 +67,6 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes i
 	return s.nodes + s.fields + s.directives + len(doc.Operations) + len(doc.Fragments), s.err
 }
 
-// checkLimit rejects the document if n is above a limit.
 func (s *shape) checkLimit(what string, n, limit int) {
 	if errcode.Exceeds(n, limit) {
 		s.refuse(errcode.DocumentTooLarge, "The document has too many %s. The limit is %d.", what, limit)
@@ -103,7 +102,6 @@ func (s *shape) operation(op *ast.OperationDefinition) {
 	s.checkSize(whole, depth)
 }
 
-// checkSize rejects a selection set whose total size exceeds a limit.
 func (s *shape) checkSize(whole size, depth int) {
 	if s.limits.Depth >= 0 {
 		s.checkLimit("levels", whole.depth, depth)
@@ -116,7 +114,6 @@ func (s *shape) checkSize(whole size, depth int) {
 // schema. The queries of tools nest seven or nine ofType.
 const introspectionDepth = 5
 
-// set measures a selection set.
 func (s *shape) set(set ast.SelectionSet) size {
 	all := size{names: map[string]sameName{}}
 	s.add(&all, set, map[string]bool{})
@@ -155,7 +152,6 @@ func (s *shape) add(all *size, set ast.SelectionSet, spread map[string]bool) {
 	}
 }
 
-// field adds a field and its selection set.
 func (s *shape) field(all *size, f *ast.Field) {
 	s.fields++
 	s.checkLimit("fields", s.fields, s.limits.Fields) // now, because the work below grows with the fields

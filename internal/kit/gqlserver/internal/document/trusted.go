@@ -35,7 +35,6 @@ func (d *Store) loadTrusted(texts map[string]string, limits Limits) (trusted, er
 	return t, errors.Join(all...)
 }
 
-// checkTrusted parses and checks one document.
 func (d *Store) checkTrusted(hash string, doc *Document, limits Limits) error {
 	if sum := sha256.Sum256([]byte(doc.text)); hex.EncodeToString(sum[:]) != hash {
 		return errors.New("name is not the SHA-256 of the text in lower-case hex")

@@ -35,7 +35,7 @@ func ruleSet(suggest bool) []core.Rule {
 }
 
 // subscriptionRootRule rejects @skip and @include at the root of a subscription, which
-// must have its one field. The GraphQL specification has this rule since
+// must always have one field. The GraphQL specification has this rule since
 // graphql/graphql-spec#860; gqlparser does not.
 func subscriptionRootRule() core.Rule {
 	return core.Rule{Name: "SubscriptionRootDirectives", RuleFunc: func(observers *core.Events, addError core.AddErrFunc) {
@@ -68,7 +68,6 @@ func subscriptionRootRule() core.Rule {
 	}}
 }
 
-// directivesOf returns the directives of a selection.
 func directivesOf(selection ast.Selection) ast.DirectiveList {
 	switch s := selection.(type) {
 	case *ast.Field:

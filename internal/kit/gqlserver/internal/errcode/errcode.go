@@ -67,8 +67,8 @@ func NoMemory() *gqlerror.Error {
 // MaxText limits the client's text in an error, in bytes.
 const MaxText = 300
 
-// Truncate shortens s to [MaxText] bytes, at the start of a character, and adds an
-// ellipsis.
+// Truncate cuts s after at most [MaxText] bytes, between characters, and adds an
+// ellipsis if it did.
 func Truncate(s string) string {
 	if len(s) <= MaxText {
 		return s

@@ -67,9 +67,9 @@ func (permit *Permit) Release() {
 }
 
 // Acquire waits until an operation of weight n may run. Weights count as at least
-// 1 and at most the share of a key, so a heavier operation runs alone. Waiters of
-// one key are served in order, and so are the keys. If ctx ends first, Acquire
-// returns its error and holds nothing.
+// 1 and at most the share of a key, so a heavier operation runs alone for its key.
+// Waiters of one key are served in order, and so are the keys. If ctx ends first,
+// Acquire returns its error and holds nothing.
 func (p *WeightedLimiter) Acquire(ctx context.Context, key string, n int) (Permit, error) {
 	if p.all == nil {
 		return Permit{}, nil
@@ -117,7 +117,7 @@ func (p *WeightedLimiter) AcquireWithin(ctx context.Context, limit time.Duration
 	return p.Acquire(ctx, key, n)
 }
 
-// Free reports whether weight n of the total is free now.
+// Free reports whether weight n of the total is free now and no operation waits for it.
 func (p *WeightedLimiter) Free(n int) bool {
 	if p.all == nil {
 		return true

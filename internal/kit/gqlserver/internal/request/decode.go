@@ -37,7 +37,6 @@ func Decode(text []byte, limits JSONLimits, interner *Interner) (*graphql.RawPar
 	return params, nil
 }
 
-// decodeError returns the reason why a text is not a valid request.
 func decodeError(text []byte, limits JSONLimits) *gqlerror.Error {
 	if !utf8.Valid(text) {
 		return badRequestf("The request must be UTF-8.")

@@ -41,7 +41,6 @@ func (t *Interner) Add(text string) {
 	set[0].Store(&interned)
 }
 
-// setIndex returns the index of the set for a text.
 func (t *Interner) setIndex(text string) uint64 {
 	return maphash.String(t.seed, text) % uint64(len(t.sets))
 }

@@ -21,7 +21,7 @@ type JSONLimits struct {
 // Check returns an error if JSON is nested too deep or has too many values. It runs
 // before the text is decoded, because decoding a megabyte of brackets takes a hundred
 // megabytes. It counts the characters outside of strings that open or separate
-// values, so it never counts too few. The variables start above levels below the top.
+// values, so it never counts too few. above is the number of levels around the variables.
 func (l JSONLimits) Check(text []byte, above int) *gqlerror.Error {
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(text); i++ {
@@ -74,8 +74,8 @@ func DecodeStrict(text []byte, to any) error {
 
 var errType = errors.New("unexpected JSON type")
 
-// Object returns the members of a JSON object. Unlike decoding into a struct, it
-// matches names by case.
+// Object returns the members of a JSON object. Unlike in a decoded struct, names are
+// case-sensitive.
 func Object(text []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {

@@ -61,7 +61,6 @@ var commonHeaders = func() map[string]Accepted {
 	return known
 }()
 
-// parseAccept returns the media types that an Accept header accepts.
 func parseAccept(header string) Accepted {
 	ranges := preferences(header)
 	if len(ranges) == 0 {

@@ -84,7 +84,6 @@ func (s *jsonScanner) more() bool {
 	return true
 }
 
-// value scans one value.
 func (s *jsonScanner) value() bool {
 	switch c := s.peek(); {
 	case c == '"':
@@ -214,7 +213,6 @@ func (s *jsonScanner) digits() bool {
 	return s.pos > begin
 }
 
-// quoted scans a string.
 func (s *jsonScanner) quoted() bool {
 	s.pos++
 	begin, ascii := s.pos, true
