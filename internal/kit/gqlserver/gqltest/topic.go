@@ -50,7 +50,7 @@ func (s *Schema) InjectFault(field string, with ...any) {
 	s.faults[field] = append(s.faults[field], with...)
 }
 
-// fault returns or panics with the next value of Break.
+// fault returns or panics with the next value of [Schema.InjectFault].
 func (s *Schema) fault(field string) error {
 	s.mu.Lock()
 	list := s.faults[field]
