@@ -42,8 +42,8 @@ func limitBody(body io.Reader, length int64, limit int) io.Reader {
 
 // readAll reads a body into text, growing it as needed, and rejects a body beyond limit.
 //
-// Bytes beyond freeBytes are charged to m when they arrive, three times more for the copies that
-// decoding makes. A client that only announces bytes uses no memory.
+// Each byte beyond freeBytes is charged to m when it arrives, bodyFactor times for the copies of
+// decoding. A client that only announces bytes uses no memory.
 func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *failure) {
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
 		text = make([]byte, 0, freeBytes)
@@ -69,7 +69,6 @@ func readAll(body io.Reader, limit int, m *quota.Memory, text []byte) ([]byte, *
 	}
 }
 
-// readFailure returns the failure of a body that could not be read completely.
 func readFailure(err error) *failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -80,7 +79,6 @@ func readFailure(err error) *failure {
 	return fail(http.StatusBadRequest, errcode.BadRequest, "The request was incomplete. Try again.")
 }
 
-// decode calls [request.Decode] with the limits of the server.
 func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
 	params, err := request.Decode(text, d.cfg.Limits.json(), d.interner)
 	if err != nil {
@@ -89,7 +87,6 @@ func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
 	return params, nil
 }
 
-// checkJSON calls [request.JSONLimits.Check] with the limits of the server.
 func (d *Server) checkJSON(text []byte, above int) *failure {
 	if err := d.cfg.Limits.json().Check(text, above); err != nil {
 		return &failure{http.StatusBadRequest, err}
@@ -105,7 +102,6 @@ func badRequest(format string, args ...any) *failure {
 	return fail(http.StatusBadRequest, errcode.BadRequest, format, args...)
 }
 
-// fromURL reads the request of a GET.
 func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	if errcode.Exceeds(len(u.RawQuery), d.cfg.Limits.QueryString) {
 		return nil, fail(http.StatusRequestURITooLong, errcode.PayloadTooLarge, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)

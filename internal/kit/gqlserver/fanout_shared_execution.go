@@ -77,7 +77,6 @@ func (p *sharedExecution) end() {
 	}
 }
 
-// release frees the operation, the cache and the timer.
 func (p *sharedExecution) release() {
 	p.drop()
 	p.cache.clear()
@@ -148,7 +147,6 @@ func (p *sharedExecution) take(w *worker) (queued []delivery, behind []*subscrib
 	return nil, nil, false
 }
 
-// clearIdleCache clears the cache of an idle execution.
 func (p *sharedExecution) clearIdleCache() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,12 +13,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// Subscriptions to the same source (see [broadcast.From]) with the same selection share one
-// execution: it executes an update once, and each subscriber's sink gets the same bytes. If
-// responses depend on the caller, each subscriber has an execution of its own.
+// Subscriptions with the same selection share one execution, whatever their source (see
+// [broadcast.From]). It executes an update once, and each subscriber's sink gets the same bytes.
+// If responses depend on the caller, each subscriber has an execution of its own.
 //
-// Lock order: the mutex of a source, which calls subscribers while it holds it; then that of the
-// broadcaster; then that of an execution.
+// Lock order: source, broadcaster, execution. A source calls subscribers while it holds its mutex.
 
 // A sink writes messages of its subscribers to one client. Its methods are safe for concurrent
 // use.
@@ -260,7 +259,7 @@ type subscriber struct {
 	last    int32
 }
 
-// A receiveState tells whether a subscriber accepts pushed updates.
+// A receiveState is receiving, or the reason why a subscriber rejects pushed updates.
 type receiveState int
 
 const (
@@ -346,7 +345,7 @@ func (m *subscriber) finish(err error) {
 // drained resumes m after its sink has written its queue. The sink calls it without a lock.
 func (m *subscriber) drained() { m.resume(behindSink) }
 
-// resume makes the source send again the updates that m missed.
+// resume makes the source resend the updates that m missed, if m is in state from.
 func (m *subscriber) resume(from receiveState) {
 	p := m.lock()
 	if m.closed || m.finished || m.resuming || m.state != from {

@@ -40,11 +40,11 @@ func (d *Server) Guard(next http.Handler) http.Handler {
 }
 
 // LookUp runs read for a request that can be answered without its result, such as the page of an
-// object. It reports whether it ran read, and never waits.
+// object. It reports whether it ran read. It never waits for a limit.
 //
-// The context of read has a caller without a token, whose reads [AllowRead] and [RecordNotFound]
-// count. The request counts against the rate limit and the running complexity of the client
-// network. LookUp returns false without calling read if either is used up.
+// The context of read has an anonymous caller, for [AllowRead] and [RecordNotFound]. The request
+// counts against the rate limit and the running complexity of the client network. LookUp returns
+// false without calling read if either is used up.
 func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 	c, ok := d.lookUpToken(r.Context(), d.anonymousCaller(r), "")
 	if !ok || d.count(c) != nil {

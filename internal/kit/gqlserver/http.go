@@ -21,8 +21,8 @@ import (
 // files, and event streams.
 type httpTransport struct{ *Server }
 
-// serve serves a request that opens no WebSocket. The memory of c holds the working set until
-// the request ends. reserved holds the request until it is read, and then the response.
+// serve serves a request that opens no WebSocket. c.memory counts the working set until the
+// request ends. reserved counts the body until the operation starts, and then the response.
 func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) {
 	reserved := t.memoryOf(c)
 	c.memory = t.memoryOf(c)
@@ -114,12 +114,11 @@ func contentType(header string) (media string, attributes map[string]string, err
 	return mime.ParseMediaType(header) //nolint:wrapcheck // the caller discards it
 }
 
-// otherCharset rejects JSON with a content type that is not UTF-8.
+// otherCharset returns the failure for a charset other than UTF-8.
 func otherCharset(charset string) *failure {
 	return fail(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "Requests must be in UTF-8, not in the charset %q.", errcode.Truncate(charset))
 }
 
-// answerRefused responds to a rejected operation.
 func (t *httpTransport) answerRefused(w http.ResponseWriter, as request.Accepted, res *graphql.Response) {
 	if as.First == request.MediaStream {
 		t.streamOne(w, res)
@@ -160,7 +159,7 @@ func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op 
 	if r.Method != http.MethodGet || len(t.cfg.CacheableFields) == 0 {
 		return private
 	}
-	// A private response needs it too: caches must not mix the two.
+	// Private responses need it too: caches must not mix them with public ones.
 	w.Header().Add("Vary", "Authorization")
 	if r.Header.Get("Authorization") != "" || len(res.Errors) > 0 || op.oc.Operation.Operation != ast.Query {
 		return private

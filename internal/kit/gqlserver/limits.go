@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/request"
 )
 
-// Limits bounds the resources that clients can use. In a Config, a zero field means its default
-// and a negative one no limit. A cache of negative size stores nothing.
+// Limits bounds the resources that clients can use. In a Config, a zero field means the default in
+// its comment, and a negative one no limit. A cache of negative size stores nothing.
 type Limits struct {
 	// Reading a request.
 
@@ -97,7 +97,6 @@ type limit struct {
 	fallback int64
 }
 
-// all returns every limit of l.
 func (l *Limits) all() []limit {
 	number := func(name string, field *int, normal int64) limit {
 		return limit{name: name, number: field, fallback: normal}
@@ -166,7 +165,6 @@ func (l *Limits) all() []limit {
 	}
 }
 
-// orDefaults returns l with its zero fields set.
 func (l Limits) orDefaults() Limits {
 	for _, one := range l.all() {
 		if one.number != nil {
@@ -190,7 +188,6 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// documents returns the limits of documents.
 func (l *Limits) documents() document.Limits {
 	return document.Limits{
 		Document: l.Document, Name: l.Name, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields, Expanded: l.Expanded,
@@ -200,7 +197,6 @@ func (l *Limits) documents() document.Limits {
 	}
 }
 
-// json returns the limits of the JSON of a request.
 func (l *Limits) json() request.JSONLimits {
 	return request.JSONLimits{Depth: l.VariableDepth, Values: l.VariableNodes}
 }

@@ -10,11 +10,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/quota"
 )
 
-// memoryOf returns an empty memory account of a caller's request.
 func (d *Server) memoryOf(c caller) *quota.Memory { return quota.NewMemory(d.memory, c.key) }
 
-// Memory of a body until it is decoded, and of a response until it is written, as a multiple of
-// its length.
+// Bytes charged per byte of a body, until it is decoded, and of a response, until it is written.
 const (
 	bodyFactor   = 4
 	answerFactor = 2
@@ -31,7 +29,6 @@ func takeAnswer(m *quota.Memory, op *operation, res *graphql.Response) bool {
 	return m.Take(n)
 }
 
-// noMemory rejects a request for lack of memory.
 func noMemory() *failure {
 	return &failure{http.StatusServiceUnavailable, errcode.NoMemory()}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver/internal/errcode"
 )
 
-// metrics counts rejected requests and cache results. Labels come from closed sets; clients
-// choose none.
+// metrics holds the metrics of operations. Labels come from closed sets; clients choose none.
 type metrics struct {
 	refused   *prometheus.CounterVec
 	documents map[bool]prometheus.Counter // by whether it was found
@@ -68,7 +67,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// refusalCodes returns the codes of requests that do not run.
 func refusalCodes() []string {
 	return []string{
 		errcode.ParseFailed, errcode.ValidationFailed, errcode.BadRequest, errcode.DocumentTooLarge, errcode.ComplexityExceeded, errcode.PersistedQueryNotFound, errcode.PayloadTooLarge, errcode.UnsupportedMediaType, errcode.MethodNotAllowed,

@@ -20,12 +20,11 @@ import (
 )
 
 // Checks that precede the transports, in order: cross-origin reads (CORS), cross-origin requests
-// (CSRF), rate limits and authentication.
+// (CSRF), authentication and rate limits.
 
 // minCompressed is the size in bytes from which a response is compressed.
 const minCompressed = 1024
 
-// buildHandler returns the complete handler of the server.
 func (d *Server) buildHandler() (http.Handler, error) {
 	compressed, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(true),
@@ -53,8 +52,8 @@ func (d *Server) buildHandler() (http.Handler, error) {
 // crossOrigin lets pages of the allowed origins read the responses of a handler.
 //
 // They may send any header. Tracing and client libraries add their own, the server ignores
-// unknown ones, and one denied header fails the whole preflight. Checks stay as strict:
-// [preflightHeaders] are still denied to other origins.
+// unknown ones, and one denied header fails the whole preflight. This weakens no check: other
+// origins still cannot send [preflightHeaders].
 func (d *Server) crossOrigin(next http.Handler) http.Handler {
 	if len(d.cfg.AllowedOrigins) == 0 {
 		return next
@@ -109,8 +108,8 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// originAllowed reports whether the origin of r may open a socket. The own host, allowed origins
-// and clients that send no origin, which are no browsers, may.
+// originAllowed reports whether the origin of r may open a socket. It accepts the server's own
+// host, the allowed origins, and clients without an origin, which are not browsers.
 func (d *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(d.cfg.AllowedOrigins, origin) {
@@ -120,7 +119,6 @@ func (d *Server) originAllowed(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// isUpgrade reports whether r requests a WebSocket.
 func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header["Upgrade"], "websocket")
 }
@@ -174,9 +172,9 @@ func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
 	(&httpTransport{d}).serve(w, r, c)
 }
 
-// authenticate looks up the caller and counts the request before it reads the body. Requests
-// with a token count for the user. A network that sends many bad tokens is rejected without
-// lookups, as each one costs a read of the stores.
+// authenticate looks up the caller and counts the request before the body is read. Requests with
+// a valid token count for the user. A network that sends many bad tokens is rejected without
+// lookups, as each one reads the stores.
 func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	c := d.anonymousCaller(r)
 	token := bearer(r.Header.Get("Authorization"))
@@ -195,7 +193,6 @@ func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
 	return c, d.count(c)
 }
 
-// anonymousCaller returns the caller of r before authentication.
 func (d *Server) anonymousCaller(r *http.Request) caller {
 	c := caller{addr: d.cfg.TrustedProxies.ClientAddr(r)}
 	c.network = d.networks.Key(c.addr)
@@ -203,8 +200,8 @@ func (d *Server) anonymousCaller(r *http.Request) caller {
 	return c
 }
 
-// allowLookup reports whether a token of c's network may be looked up. The limits count lookups
-// and bad tokens. If not, wait is the time to retry.
+// allowLookup reports whether the limits of lookups and of bad tokens allow c's network to look
+// up a token. If not, wait is the time until a retry.
 func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 	if d.badTokens.Empty(c.network) {
 		return time.Second, false
@@ -212,8 +209,8 @@ func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 	return d.authLookups.Take(c.network)
 }
 
-// lookUpToken authenticates a token; an empty one is anonymous. A panic of Config.Authenticate
-// is logged; then ok is false and the caller is unknown.
+// lookUpToken authenticates a token; an empty one is anonymous. It logs a panic of
+// Config.Authenticate; then ok is false and authentication counts as unavailable.
 func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Authenticate == nil {
 		return c, true

@@ -19,9 +19,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
-// Requests with files follow the "GraphQL multipart request specification" (Jayden Seric, 2): a
-// part "operations", a part "map" and the files that map names, in this order. Files are stored
-// on disk, as concurrent uploads may exceed the memory.
+// Requests with files follow the "GraphQL multipart request specification" (Jayden Seric, 2). The
+// parts are "operations", "map" and the files that map names, in this order. Files are stored on
+// disk, as concurrent uploads may exceed the memory.
 
 const (
 	maxMap         = 64 << 10 // bytes of the part "map"
@@ -95,8 +95,8 @@ func hasAny(h http.Header, names []string) bool {
 	return false
 }
 
-// A pacer sets the read deadline of a connection while a body arrives: Limits.UploadPace for
-// each paceStep bytes or the rest, and Limits.UploadTime for all of it.
+// A pacer sets the read deadline of a connection while a body arrives. Each paceStep bytes, or
+// the rest, have Limits.UploadPace; the whole body has Limits.UploadTime.
 type pacer struct {
 	control *http.ResponseController
 	every   time.Duration // negative for no pace
@@ -125,7 +125,6 @@ func (p *pacer) before(read int) {
 	_ = p.control.SetReadDeadline(deadline) // unsupported only in tests
 }
 
-// stop removes the deadline.
 func (p *pacer) stop() {
 	if p.every >= 0 {
 		_ = p.control.SetReadDeadline(time.Time{})
@@ -154,7 +153,7 @@ type limitedBody struct {
 	failed   error // first read error except io.EOF
 }
 
-// reserve charges the budget in steps until n bytes are covered. It reports false if the budget,
+// reserve charges the budget in steps until n bytes are covered. It returns false if the budget,
 // or the caller's share of it, is used up.
 func (c *limitedBody) reserve(n int) bool {
 	for c.reserved < n {
@@ -230,7 +229,6 @@ func (u *upload) read() *failure {
 	return nil
 }
 
-// next returns the next part.
 func (u *upload) next() (*multipart.Part, error) {
 	u.body.headEnd = u.body.read + maxPartHeaders
 	defer func() { u.body.headEnd = -1 }()
@@ -256,7 +254,6 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 	return jsonbody.TrimBOM(text), failed
 }
 
-// partFailure returns the failure for an error of the parts.
 func (u *upload) partFailure(err error) *failure {
 	if u.body.failed != nil {
 		err = u.body.failed // the header parser reports a syntax error instead
@@ -313,13 +310,11 @@ func (u *upload) file() *failure {
 	return nil
 }
 
-// diskFailure logs a disk error and returns its failure.
 func (u *upload) diskFailure(err error) *failure {
 	u.server.log.Error("cannot store upload", "err", err)
 	return fail(http.StatusInternalServerError, errcode.Internal, "The file could not be saved. Try again.")
 }
 
-// close removes the files.
 func (u *upload) close() {
 	if u.temp == nil {
 		return

@@ -49,9 +49,9 @@ type operation struct {
 	ended     bool
 }
 
-// begin counts a request against the caller's rate, checks it and prepares its operation. A
-// rejected request returns a response without data. The caller must close the operation, which
-// ends with ctx too.
+// begin counts a request against the caller's rate, checks it and prepares its operation. It
+// returns a response without data if it rejects the request. The operation ends with ctx; the
+// caller must close it.
 func (d *Server) begin(ctx context.Context, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
 	if err := d.count(c); err != nil {
 		return nil, d.refused(ctx, gqlerror.List{err})
@@ -214,10 +214,9 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	return res
 }
 
-// cause returns the reason for which a subscription was cancelled, or nil.
+// cause returns the reason why the operation's context ended, or nil before.
 func (op *operation) cause() error { return context.Cause(op.ctx) }
 
-// close ends the operation and releases its resources.
 func (op *operation) close() {
 	if op.cancel != nil {
 		op.cancel(nil)
@@ -245,8 +244,7 @@ func (d *Server) recovered(ctx context.Context, p any) error {
 	return errPanic
 }
 
-// encode returns the JSON of a response, without data if the request was rejected. It copies the
-// data that gqlgen has encoded.
+// encode returns the JSON of a response, without data if the request was rejected.
 func encode(res *graphql.Response) []byte {
 	return appendResponse(nil, res)
 }

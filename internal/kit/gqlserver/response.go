@@ -16,8 +16,8 @@ import (
 // slowestReader is the minimum rate in bytes per second of a client, after Limits.WriteTime.
 const slowestReader = 64 << 10
 
-// longAnswer is the size from which net/http sends chunks unless it gets a Content-Length. It
-// computes that of a shorter response itself.
+// longAnswer is the size in bytes from which net/http sends chunks unless it gets a
+// Content-Length. It computes the header of a shorter response itself.
 const longAnswer = 2 << 10
 
 // refuse responds to a request that reaches no operation.
@@ -38,7 +38,6 @@ func media(a request.Accepted) string {
 	return a.JSON
 }
 
-// write sends a response.
 func (d *Server) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
 	body := request.BorrowBuffer()
 	defer body.Release()
@@ -58,7 +57,7 @@ func (d *Server) write(w http.ResponseWriter, media string, status int, res *gra
 	}
 	d.deadline(w, len(body.Bytes))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes) // the client has gone or is too slow
+	_, _ = w.Write(body.Bytes) // if it fails, the client is gone or too slow
 }
 
 // Header values shared by most responses; read-only.
@@ -94,7 +93,7 @@ func typeOf(media string) []string {
 	return typeJSON
 }
 
-// deadline sets the deadline to write a response. Only connections of tests have none.
+// deadline sets the deadline to write a response. Only connections in tests do not support it.
 func (d *Server) deadline(w http.ResponseWriter, bytes int) {
 	if limit := d.cfg.Limits.WriteTime; limit >= 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + writeTime(bytes)))
@@ -113,8 +112,8 @@ func retryAfter(errs gqlerror.List) (int, bool) {
 	return wait, ok
 }
 
-// statusOf returns the HTTP status of a response. With application/json, well-formed requests
-// get 200, as its clients expect.
+// statusOf returns the HTTP status of a response. With application/json, a rejected document gets
+// 200, as its clients expect.
 func statusOf(res *graphql.Response, media string) int {
 	if len(res.Data) > 0 || len(res.Errors) == 0 {
 		return http.StatusOK

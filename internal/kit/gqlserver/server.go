@@ -1,7 +1,7 @@
 // Package gqlserver serves a gqlgen schema over HTTP, server-sent events and WebSockets.
 //
-// Stock gqlgen accepts bodies of any size, validates documents of any shape, keeps sockets open
-// whose clients never read, and shows internal errors to clients. This package replaces its
+// Stock gqlgen accepts bodies of any size, validates documents of any shape, retains sockets of
+// clients that never read, and shows internal errors to clients. This package replaces its
 // transports and bounds all resources that clients can use, see [Limits]. Extensions that
 // intercept operations work as with gqlgen's own server. A [Server] is an http.Handler over any
 // executable schema:
@@ -59,12 +59,12 @@ type Config struct {
 
 	// TrustedDocuments are texts that clients may request by their SHA-256 in lower-case hex,
 	// such as those of a bundled app. They are never evicted. New rejects a text that is invalid
-	// for the schema or exceeds the default limits of documents. Limits do not apply, so stricter
-	// settings do not break the app. The limits of running apply.
+	// for the schema or exceeds the default limits of documents. Stricter Limits of documents do
+	// not apply, so they do not break the app. The limits of running an operation apply.
 	TrustedDocuments map[string]string
 
-	// OncePerRequest are mutation fields allowed once per request, whatever their alias, such as
-	// password checks that limits count one by one.
+	// OncePerRequest are mutation fields, such as password checks, that are allowed once per
+	// request, whatever their alias.
 	OncePerRequest []string
 
 	AnonymousUploads bool // allows anonymous callers to upload files
@@ -73,8 +73,8 @@ type Config struct {
 	// *gqlerror.Error without a cause unchanged, and "internal error" for all others.
 	ErrorPresenter graphql.ErrorPresenterFunc
 
-	// CopyContext copies values of the context from, that of the upgrade, to the context of a
-	// socket. Keep them small, as they live as long as the socket. Nil copies none.
+	// CopyContext copies values from the context of an upgrade to that of its socket. Keep them
+	// small, as they live as long as the socket. Nil copies none.
 	CopyContext func(from, to context.Context) context.Context
 
 	Registerer prometheus.Registerer // used by this server alone; nil for no metrics
@@ -164,7 +164,6 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Server, error) {
 	return d, err
 }
 
-// newDocuments returns the document store of a schema.
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *request.Interner) (*document.Store, error) {
 	defaults := Limits{}.orDefaults()
 	return document.New(es, document.Config{
@@ -183,8 +182,8 @@ func (d *Server) Use(extension graphql.HandlerExtension) { d.exec.Use(extension)
 // ServeHTTP serves GET, POST, event streams and WebSockets.
 func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
-// Close ends all sockets and event streams and rejects new ones. It spreads them randomly over
-// the given time, so that clients do not reconnect all at once. Sockets close with 1012 (service
+// Close ends all sockets and event streams, in random order over at most the given time, so that
+// clients do not reconnect all at once. It rejects new ones. Sockets close with 1012 (service
 // restart), which clients retry. Close returns when all have ended or ctx ends.
 func (d *Server) Close(ctx context.Context, over time.Duration) error {
 	var both errgroup.Group
@@ -201,7 +200,6 @@ func spread(over time.Duration, n int) time.Duration {
 
 var errPanic = errors.New("panic")
 
-// present converts an error for the client.
 func (d *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	if d.cfg.ErrorPresenter != nil {
 		return d.cfg.ErrorPresenter(ctx, err)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Recheck makes the sockets and event streams of sessions verify them now instead of at the next
-// Limits.Recheck. That includes connections opened within the next 10 s, which may have
+// Recheck verifies sessions for all of their sockets and event streams now, not only after
+// Limits.Recheck. It includes connections opened within the next 10 s, which may have
 // authenticated before the session ended. Recheck does not wait. See [AuthResult] for sessions.
 func (d *Server) Recheck(sessions ...string) {
 	for _, h := range d.sessions.markSuspect(sessions) {
@@ -45,7 +45,7 @@ func newSessionIndex() *sessionIndex {
 	return &sessionIndex{sem: make(chan struct{}, maxRechecks), conns: map[string][]sessionConn{}}
 }
 
-// add registers a connection of a session until release is called.
+// add registers a connection until release is called. It rechecks a suspected session.
 func (s *sessionIndex) add(session string, h sessionConn) (release func()) {
 	if session == "" {
 		return func() {}
@@ -60,7 +60,6 @@ func (s *sessionIndex) add(session string, h sessionConn) (release func()) {
 	return func() { s.remove(session, h) }
 }
 
-// scheduleRecheck verifies the session of a connection in the background.
 func (s *sessionIndex) scheduleRecheck(h sessionConn) {
 	s.work.Go(func() {
 		s.sem <- struct{}{}
@@ -92,8 +91,8 @@ func (s *sessionIndex) markSuspect(sessions []string) (list []sessionConn) {
 	return list
 }
 
-// rotate drops the older suspects if the newer ones have expired, or if now is set. The caller
-// holds mu.
+// rotate drops the older suspects and ages the newer ones, once per suspectTime or if now is set.
+// The caller holds mu.
 func (s *sessionIndex) rotate(now bool) {
 	old := time.Since(s.rotatedAt)
 	if old <= suspectTime && !now {
@@ -106,12 +105,10 @@ func (s *sessionIndex) rotate(now bool) {
 	s.rotatedAt = time.Now()
 }
 
-// wait returns when no check runs or ctx ends.
 func (s *sessionIndex) wait(ctx context.Context) error {
 	return waitFor(ctx, &s.work, "check sessions")
 }
 
-// waitFor waits for a group or the end of ctx.
 func waitFor(ctx context.Context, work *sync.WaitGroup, doing string) error {
 	done := make(chan struct{})
 	go func() {

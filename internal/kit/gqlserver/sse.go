@@ -68,7 +68,6 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as reques
 
 const maxEventID = 1 * kb // longest Last-Event-ID
 
-// streamOne sends one response as a stream.
 func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
 	s := newEventStream(t.Server, w)
 	s.open()
@@ -128,7 +127,6 @@ func (s *eventStream) open() {
 	s.send(":\n\n") // sends the headers
 }
 
-// run writes events until the stream ends.
 func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
 	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.Jitter(s.cfg.Limits.Recheck))
 	defer alive.Stop()
@@ -197,7 +195,6 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 // recheckSession implements [sessionConn].
 func (s *eventStream) recheckSession() { signal(s.recheckNow) }
 
-// fail ends a stream with an error.
 func (s *eventStream) fail(err *gqlerror.Error) {
 	s.next(&graphql.Response{Errors: gqlerror.List{err}})
 	s.complete()
@@ -293,7 +290,7 @@ func (s *streams) add(cancel context.CancelCauseFunc) (release func(), ok bool) 
 	}), true
 }
 
-// signalIdle ends close when no stream is left.
+// signalIdle lets close return if no stream is left. The caller holds mu.
 func (s *streams) signalIdle() {
 	if s.closed && len(s.open) == 0 {
 		close(s.idle)
@@ -341,7 +338,6 @@ type eventQueue struct {
 
 const maxEvents = 256 * kb // bytes queued for a stream
 
-// runShared serves a subscription with a shared execution.
 func (s *eventStream) runShared(ctx context.Context, token string, op *operation, source broadcast.Source) {
 	m := s.broadcasts.subscribe(ctx, op, s)
 	defer m.close()

@@ -18,8 +18,8 @@ import (
 // 1013 (authentication unavailable).
 //
 // They determine whether clients reconnect. The client graphql-ws retries after 1006, 1012,
-// 1013, 4403, 4408 and codes that its protocol does not define. All others are fatal. The server
-// never sends 1000, after which it reconnects forever without a pause, and 1011.
+// 1013, 4403, 4408 and codes that its protocol does not define. All other codes of the server are
+// fatal. It never sends 1011, or 1000, after which clients reconnect forever without a pause.
 //
 // A client that exceeds the message rate gets 1008 (policy violation, RFC 6455). It is fatal, so
 // the client does not reconnect, and unlike 4400 it does not suggest a malformed message.
@@ -48,8 +48,8 @@ func closeCodes() []websocket.StatusCode {
 	}
 }
 
-// A wsConn is one WebSocket connection. It has one goroutine to read, one for each operation and
-// one while a timer runs.
+// A wsConn is one WebSocket connection. It has a goroutine to read, and others while an operation
+// runs without a source, a timer fires or queued data is written.
 type wsConn struct {
 	sockets  *wsServer
 	server   *Server
@@ -167,7 +167,7 @@ func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 	return text, err //nolint:wrapcheck // only its close code matters
 }
 
-// clientCode returns the close code of a client, as a label.
+// clientCode returns the close code of a client for the metrics.
 func clientCode(err error) websocket.StatusCode {
 	switch code := websocket.CloseStatus(err); code {
 	case -1:
@@ -205,7 +205,6 @@ func (c *wsConn) allowMessage() bool {
 	return true
 }
 
-// handle handles one message.
 func (c *wsConn) handle(text []byte) {
 	m, err := parseMessage(text)
 	if err != nil {
@@ -228,7 +227,6 @@ func (c *wsConn) handle(text []byte) {
 // disconnected. The end of ctx does not interrupt it.
 func (c *wsConn) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
 
-// reject ends the socket for an invalid message.
 func (c *wsConn) reject(reason string, code websocket.StatusCode, text string) {
 	c.sockets.metrics.refused[reason].Inc()
 	c.end(code, text)

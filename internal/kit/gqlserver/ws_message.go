@@ -36,9 +36,9 @@ type message struct {
 	payload json.RawMessage // an object, or nil
 }
 
-// parseMessage parses a message of the protocol: an object with a known type, an id if the type
-// needs one, and a payload that is an object or absent. It ignores other fields. The error may
-// be shown to the client.
+// parseMessage parses a message of the protocol. It requires a known type, an id if the type
+// needs one, and a payload that is an object, null or absent. It ignores other fields. The error
+// may be shown to the client.
 func parseMessage(text []byte) (message, error) {
 	if !utf8.Valid(text) {
 		return message{}, errors.New("the message is not UTF-8")
@@ -126,12 +126,11 @@ func (m message) credentials() (token string, err error) {
 	return token, nil
 }
 
-// isEmpty reports whether a JSON value stands for no headers.
+// isEmpty reports whether a JSON value means no headers.
 func isEmpty(value json.RawMessage) bool {
 	return request.IsNull(value) || string(value) == `""` || string(value) == "[]"
 }
 
-// tokensIn appends the tokens among fields.
 func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, error) {
 	for name, value := range fields {
 		needsScheme := false

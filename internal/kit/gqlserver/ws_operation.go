@@ -92,7 +92,6 @@ func (c *wsConn) complete(id string) {
 	}
 }
 
-// uncount removes an operation from the metric.
 func (c *wsConn) uncount(t *wsOperation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +209,6 @@ func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, re
 	return c.write(ctx, encodeMessage(messageNext, t.id, encode(res)))
 }
 
-// fail ends an operation with an error.
 func (c *wsConn) fail(ctx context.Context, t *wsOperation, err error) {
 	c.sendErrors(ctx, t, gqlerror.List{c.server.present(ctx, err)})
 }

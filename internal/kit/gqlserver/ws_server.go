@@ -28,7 +28,6 @@ const subprotocol = "graphql-transport-ws"
 // retryUpgrade is the retry delay of a rejected upgrade.
 const retryUpgrade = 5 * time.Second
 
-// tooManyOpen rejects a socket or event stream beyond the limit of its address.
 func tooManyOpen() *gqlerror.Error {
 	return errcode.RetryLater(errcode.RateLimited, "Too many open connections from this address.", retryUpgrade)
 }
@@ -222,9 +221,8 @@ func (s *wsServer) add(c *wsConn) {
 }
 
 // maybeGC runs a garbage collection when the sockets have grown by an eighth. A handshake and a
-// subscription leave garbage between memory that the socket retains. Go would only collect it
-// when it equals the memory in use, and mostly free pages would double the cost of a socket. The
-// caller holds mu.
+// subscription leave garbage between memory that the socket retains. By default, Go collects it
+// only when it equals the memory in use, which doubles the cost of a socket. The caller holds mu.
 func (s *wsServer) maybeGC() {
 	if len(s.open) < s.gcAt {
 		return

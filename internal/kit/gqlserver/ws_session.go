@@ -47,8 +47,7 @@ func (c *wsConn) init(m message) {
 	c.write(c.ctx, encodeMessage(messageAck, "", nil))
 }
 
-// advance changes the state from one to another and returns the state before the call. In any
-// other state it changes nothing.
+// advance is a compare-and-swap of the state. It returns the state before the call.
 func (c *wsConn) advance(from, to socketState) (was socketState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +76,7 @@ func (c *wsConn) authenticate(token string) caller {
 }
 
 // reauthenticate verifies the session before an operation. If lookups are limited, it returns an
-// error to send. Otherwise, see checkSession.
+// error to send. Otherwise, it returns the result of checkSession.
 func (c *wsConn) reauthenticate(ctx context.Context) (current caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
@@ -189,7 +188,6 @@ func (c *wsConn) silenceDeadline() time.Time {
 	return time.Unix(0, c.lastSeen.Load()).Add(2 * ping)
 }
 
-// untilTick returns the time until something is due.
 func (c *wsConn) untilTick() time.Duration {
 	wait := never
 	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silenceDeadline()} {

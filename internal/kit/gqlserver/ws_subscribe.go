@@ -81,7 +81,7 @@ func (c *wsConn) operationOf(m *subscriber) *wsOperation {
 	return nil
 }
 
-// subscribers returns those of the socket. If over, it also removes them.
+// subscribers returns the subscribers of the socket. If over is set, it also removes them.
 func (c *wsConn) subscribers(over bool) (list []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -137,7 +137,6 @@ func (s *wsWriter) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	return done, true
 }
 
-// seal rejects further messages.
 func (s *wsWriter) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +156,7 @@ func (s *wsWriter) control(frame []byte) {
 	s.writeOrQueue(frame)
 }
 
-// end queues a close frame after everything else. Data that is not written by then is dropped.
+// end queues a close frame after everything else. Data unwritten at the deadline is dropped.
 func (s *wsWriter) end(frame []byte, by time.Time) {
 	s.control(frame)
 	s.mu.Lock()
@@ -209,7 +208,7 @@ func (s *wsWriter) tryWrite(frames []byte) (rest []byte) {
 	return frames[s.tryWritten:]
 }
 
-// enqueue appends a chunk to the queue.
+// enqueue appends a chunk to the queue and starts the goroutine if it does not run.
 func (s *wsWriter) enqueue(p wsChunk) {
 	s.queue = append(s.queue, p)
 	s.count(len(p.bytes))
@@ -241,7 +240,7 @@ func (p wsChunk) finish() {
 	}
 }
 
-// run writes the queue.
+// run is the goroutine that writes the queue.
 func (s *wsWriter) run() {
 	defer s.socket.work.Done()
 	by := time.Now().Add(s.socket.server.cfg.Limits.WriteTime)
