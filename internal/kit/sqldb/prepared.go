@@ -52,10 +52,15 @@ type rawStmt interface {
 type preparingConnector struct {
 	sqldriver.Connector
 	outdated *atomic.Int64 // number of outdated statements found on all connections
+
+	// closeStmts closes statements before their connection. SQLite needs it: open statements keep
+	// a connection, so the last one would not write the WAL into the database file. Postgres
+	// drops them with the session.
+	closeStmts bool
 }
 
-func newPreparingConnector(c sqldriver.Connector) preparingConnector {
-	return preparingConnector{c, new(atomic.Int64)}
+func newPreparingConnector(c sqldriver.Connector, closeStmts bool) preparingConnector {
+	return preparingConnector{c, new(atomic.Int64), closeStmts}
 }
 
 func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
@@ -67,7 +72,7 @@ func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("open connection: type %T lacks methods", conn), conn.Close())
 	}
-	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), stmts: map[string]rawStmt{}}, nil
+	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), stmts: map[string]rawStmt{}, closeStmts: c.closeStmts}, nil
 }
 
 // A preparingConn is a connection with its prepared statements. database/sql calls it from one
@@ -77,6 +82,19 @@ type preparingConn struct {
 	outdated *atomic.Int64
 	epoch    int64 // value of outdated when stmts was last cleared
 	stmts    map[string]rawStmt
+
+	closeStmts bool
+}
+
+// Close also closes the statements if closeStmts is set.
+func (c *preparingConn) Close() error {
+	var errs []error
+	for _, stmt := range c.stmts {
+		if c.closeStmts {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(append(errs, c.rawConn.Close())...)
 }
 
 func (c *preparingConn) CheckNamedValue(v *sqldriver.NamedValue) error {

@@ -75,6 +75,40 @@ func TestSQLiteOpensAnyPathWithItsOptions(t *testing.T) {
 }
 
 // Earlier versions created files of mode 0644.
+func TestClosedSQLiteFileIsComplete(t *testing.T) {
+	dir := t.TempDir()
+	db, err := openSQLite(filepath.Join(dir, "a.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := Prepared(t.Context())
+	if _, err := db.DB.ExecContext(ctx, "CREATE TABLE things (n INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.DB.ExecContext(ctx, "INSERT INTO things VALUES (3)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.DB.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v for the WAL, want no file", err)
+	}
+	copied := filepath.Join(t.TempDir(), "b.db")
+	if err := os.Rename(filepath.Join(dir, "a.db"), copied); err != nil {
+		t.Fatal(err)
+	}
+	db, err = openSQLite(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.DB.Close() })
+	var n int
+	if err := db.DB.QueryRowContext(t.Context(), "SELECT n FROM things").Scan(&n); err != nil || n != 3 {
+		t.Errorf("got %d, %v from the moved file, want 3", n, err)
+	}
+}
+
 func TestSQLiteFilesAreRestrictedToTheirOwner(t *testing.T) {
 	for _, before := range []string{"a new file", "an older file"} {
 		t.Run(before, func(t *testing.T) {

@@ -115,7 +115,7 @@ func openSQLite(path string) (*SQL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", path, err)
 	}
-	return &SQL{DB: sql.OpenDB(newPreparingConnector(connector)), Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
+	return &SQL{DB: sql.OpenDB(newPreparingConnector(connector, true)), Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
 }
 
 // CheckDatabaseURL returns an error without secrets if raw is not a valid Postgres URL.
@@ -170,7 +170,7 @@ func openPostgres(rawURL string) (*SQL, error) {
 		return nil, errors.New("database URL: invalid parameter")
 	}
 	return &SQL{
-		DB:      sql.OpenDB(newPreparingConnector(connector)),
+		DB:      sql.OpenDB(newPreparingConnector(connector, false)),
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
 
