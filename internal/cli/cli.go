@@ -65,7 +65,7 @@ type commands struct {
 func (c *commands) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "tandian [COMMAND]", Short: "serve local reviews and flash sales over GraphQL",
-		Long: "Without a command, tandian serves. Settings are flags, before or after the command, and\n" +
+		Long: "Without a command, tandian runs serve. Settings are flags, before or after the command, and\n" +
 			"environment variables. Without settings, everything runs in this process: no PostgreSQL or Redis\n" +
 			"server is needed.",
 		PersistentPreRunE: c.checkSettings,
@@ -80,14 +80,14 @@ func (c *commands) root() *cobra.Command {
 		Long: "A setting is a flag or an environment variable; the flag takes precedence. All commands accept\n" +
 			"them. Ctrl-C lets running requests finish.",
 	}
-	migrate := &cobra.Command{Use: "migrate [COMMAND]", Short: "apply the database migrations; servers do so at the start", RunE: c.migrate}
+	migrate := &cobra.Command{Use: "migrate [COMMAND]", Short: "apply database migrations; servers also do this at startup", RunE: c.migrate}
 	migrate.AddCommand(&cobra.Command{Use: "status", Short: "list the migrations and when they were applied", RunE: c.migrateStatus})
 	root.AddCommand(
 		serve, migrate,
 		c.importCommand(), c.seedCommand(), c.grantCommand(), c.accountsCommands(),
 		c.redisCommands(), c.outboxCommands(), c.reconcileCommand(),
-		&cobra.Command{Use: "version", Short: "print version, commit, date, Go and platform", RunE: c.version},
-		&cobra.Command{Use: "probe", Short: "check whether the server on this machine is ready; for images without a shell", RunE: c.probe},
+		&cobra.Command{Use: "version", Short: "print the version, commit, date, Go version and platform", RunE: c.version},
+		&cobra.Command{Use: "probe", Short: "check whether the server on this machine is ready; for container images without a shell", RunE: c.probe},
 	)
 	cmdline.Prepare(root, serve)
 	return root
@@ -174,12 +174,12 @@ func (c *commands) seedCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&plan.Users, "users", 0, "create `NUMBER` users: an ADMIN, a MERCHANT that owns the new shops, and CUSTOMERs")
 	f.IntVar(&plan.Shops, "shops", 1000, "create `NUMBER` shops")
-	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes of the last 60 days, written by the users about the shops, with likes")
-	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 by each")
+	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes by these users about these shops, from the last 60 days, with likes")
+	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 per user")
 	f.IntVar(&plan.CheckIns, "check-ins", 0, "let `NUMBER` users check in on some of the last 30 days")
 	f.IntVar(&plan.Visits, "visits", 0, "create `NUMBER` visits to the site and its shops in the last 30 days, some by anonymous clients")
 	f.BoolVar(&plan.Pictures, "pictures", true, "draw pictures for shops, their types, users and notes")
-	f.StringVar(&plan.Tokens, "tokens", "", "log in every user and write lines of USER_ID, ROLE and SESSION_TOKEN, separated by tabs, to `FILE`")
+	f.StringVar(&plan.Tokens, "tokens", "", "sign in every user and write lines of USER_ID, ROLE and SESSION_TOKEN, separated by tabs, to `FILE`")
 	f.Uint64Var(&plan.Seed, "seed", 1, "generate the data from the random seed `NUMBER`")
 	return cmd
 }
@@ -200,8 +200,8 @@ func (c *commands) grantCommand() *cobra.Command {
 		roles[i] = string(role)
 	}
 	return &cobra.Command{
-		Use: "grant PHONE ROLE", Short: "give a role to the account of a phone, effective at once",
-		Long: "Roles are " + strings.Join(roles, ", ") + ". A phone without an account gets one. Use it to create the first administrator.",
+		Use: "grant PHONE ROLE", Short: "grant a role to a phone number; takes effect immediately",
+		Long: "Roles are " + strings.Join(roles, ", ") + ". A number without an account gets one. Use this command to create the first administrator.",
 		RunE: c.grant,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

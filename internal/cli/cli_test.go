@@ -31,8 +31,8 @@ func TestInvalidSettingsAreOneLine(t *testing.T) {
 		{"part", []string{"--run", "api,cook"}, `--run: unknown part "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
 		{"unknown command", []string{"srve"}, `unknown command "srve"`},
-		{"extra argument", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
-		{"extra argument for a flag", []string{"seed", "500"}, `seed takes no "500"`},
+		{"extra argument", []string{"outbox", "status", "all"}, `outbox status: unexpected argument "all"; see outbox status --help`},
+		{"extra argument for a flag", []string{"seed", "500"}, `seed: unexpected argument "500"`},
 		{"not a number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
 	}
 	for _, tt := range tests {

@@ -101,7 +101,7 @@ func TestServeHelpShowsEachSettingInAGroup(t *testing.T) {
 	}
 	want := []string{
 		"Stores", "Listening and clients", "Login", "Orders and payment", "Feed and notes", "Pictures",
-		"Quotas of users", "Limits", "Logs and processes",
+		"User quotas", "Limits", "Logs and processes",
 	}
 	if diff := cmp.Diff(want, slices.Compact(headings)); diff != "" {
 		t.Errorf("groups (-want +shown)\n%s", diff)

@@ -23,7 +23,7 @@ func (c *commands) importCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "name the data set `NAME` if its ids are not globally unique; use the same name at each import")
+	cmd.Flags().StringVar(&source, "source", "", "name the data set `NAME` if its ids are not globally unique; use the same name for each import")
 	return cmd
 }
 

@@ -73,7 +73,7 @@ func TestOutboxCommandsShowAndRetryJobs(t *testing.T) {
 func TestOutboxCommandsRejectWrongCalls(t *testing.T) {
 	stack := apptest.Embedded(t)
 	for _, args := range [][]string{{"status", "two"}, {"replay", "one", "two"}} {
-		if _, errs, code := stack.Command(t, append([]string{"outbox"}, args...)...); code != 2 || !strings.Contains(errs, "takes") {
+		if _, errs, code := stack.Command(t, append([]string{"outbox"}, args...)...); code != 2 || !strings.Contains(errs, "unexpected argument") {
 			t.Errorf("outbox %v: exit %d, %s", args, code, errs)
 		}
 	}

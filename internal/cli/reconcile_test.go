@@ -33,7 +33,7 @@ func TestReconcileRejectsWrongCalls(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"everything"}, `reconcile takes no "everything"`},
+		{[]string{"everything"}, `reconcile: unexpected argument "everything"`},
 		{[]string{"--only", "sold,nothing"}, `unknown scan "nothing" (want one of pieces, sales, queues, order-lists, sold, points`},
 	} {
 		if _, errs, code := stack.Command(t, append([]string{"reconcile"}, tt.args...)...); code != 2 || !strings.Contains(errs, tt.want) {

@@ -107,7 +107,7 @@ func TestRedisCommandsRejectWrongCalls(t *testing.T) {
 		{"cat, embedded", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
 		{"unknown role", unavailable, []string{"redis", "bigkeys", "--role", "queen"}, 2, `unknown role "queen"`},
 		{"negative rate", unavailable, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate must be at least 0"},
-		{"extra argument", unavailable, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
+		{"extra argument", unavailable, []string{"redis", "bigkeys", "td"}, 2, `unexpected argument "td"`},
 		{"no key", unavailable, []string{"redis", "cat"}, 2, "one KEY"},
 		{"another prefix", unavailable, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},
 		{"unavailable Redis", unavailable, []string{"redis", "cat", "td:x"}, 1, "reach the state Redis"},

@@ -77,7 +77,7 @@ type Config struct {
 
 	MediaURL       string // store of pictures, see blob.Open; "" is the folder media in DataDir
 	UploadsPerUser int    // pictures per hour and user; 0 is no limit
-	DemoPictures   bool   // draw pictures for the demo town at the first start
+	DemoPictures   bool   // draw pictures for the demo town on the first start
 
 	DeletedTextRetention time.Duration // after which texts of deleted notes and their comments are cleared
 

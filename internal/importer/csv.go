@@ -28,12 +28,12 @@ type csvColumn struct {
 // csvColumns returns all columns, the required ones first.
 func csvColumns() []csvColumn {
 	return []csvColumn{
-		{"external_id", true, "id of the shop, at most 200 bytes; a later import with this id changes the shop"}, // see source.go
+		{"external_id", true, "id of the shop, at most 200 bytes; a later import with this id updates the shop"}, // see source.go
 		{"type", true, strings.Join(typeKeys(), ", ")},
 		{"name", true, ""},
 		{"lat", true, "latitude in degrees, WGS 84"},
 		{"lng", true, "longitude in degrees, WGS 84"},
-		{"area", false, "quarter of the town"},
+		{"area", false, "neighbourhood"},
 		{"address", false, ""},
 		{"avg_price", false, "average spend per person, in minor units (cents, fen); unknown if empty"},
 		{"score", false, "up to 5; unrated if empty or 0"},

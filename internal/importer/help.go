@@ -24,13 +24,13 @@ func Help() string {
 		columns = append(columns, cmdline.Row{Name: column.name, Text: text})
 	}
 	return "Formats, recognized by their content:\n" + formats + `
-Columns of a CSV. The first line names them, in any order:
+Columns of a CSV file. The first line names them, in any order:
 ` + cmdline.Table(columns...) + `
 Ids: node/42 of OpenStreetMap, an id with a prefix like own:42, a URL, a UUID and a Wikidata item
-are unique in the world. Others, like 42, are unique in their data set only. Such a data set needs
---source, with the same NAME at each import.
+are globally unique. Others, like 42, are unique in their data set only. Such a data set needs
+--source, with the same NAME for each import.
 
-One transaction stores all files. After an error nothing is stored. The import reports and skips
+One transaction stores all files. After an error, nothing is stored. The import reports and skips
 records that it cannot use. It does not change shops that have an owner.`
 }
 

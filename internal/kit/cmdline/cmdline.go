@@ -94,7 +94,7 @@ func refuseAll(cmd *cobra.Command, args []string) error {
 	case cmd.HasSubCommands():
 		return Refuse("unknown command %q; see %s", args[0], help)
 	}
-	return Refuse("%s takes no %q; see %s", path, args[0], help)
+	return Refuse("%s: unexpected argument %q; see %s", path, args[0], help)
 }
 
 // Names of the annotations of a flag.

@@ -90,8 +90,8 @@ func TestWrongCallsAreUsageErrors(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"srve", `unknown command "srve"; see --help`},
 		{"tools paste", `unknown command "paste"; see tools --help`},
-		{"serve all", `serve takes no "all"; see serve --help`},
-		{"tools cut all", `tools cut takes no "all"; see tools cut --help`},
+		{"serve all", `serve: unexpected argument "all"; see serve --help`},
+		{"tools cut all", `tools cut: unexpected argument "all"; see tools cut --help`},
 		{"--colour red", `unknown flag "--colour"; see --help`},
 		{"help srve", `unknown command "srve"; see --help`},
 		{"help tools cut all", `unknown command "tools cut all"; see --help`},
@@ -172,8 +172,8 @@ Commands:
   serve  serve
   tools  use tools
 
-Help of a command: prog COMMAND --help
-Settings of the server and its stores: prog serve --help
+Help for a command: prog COMMAND --help
+Server and store settings: prog serve --help
 `,
 		"serve --help": `Serve.
 
@@ -208,7 +208,7 @@ Flags:
   --more PART  print PART too
   --dry        print nothing
 
-Settings of the server and its stores: prog serve --help
+Server and store settings: prog serve --help
 `,
 		"tools": `Use tools.
 
@@ -218,8 +218,8 @@ Usage:
 Commands:
   cut  cut
 
-Help of a command: prog tools COMMAND --help
-Settings of the server and its stores: prog serve --help
+Help for a command: prog tools COMMAND --help
+Server and store settings: prog serve --help
 `,
 	} {
 		var p program

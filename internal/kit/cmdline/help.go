@@ -118,10 +118,10 @@ func help(cmd, settings *cobra.Command) string {
 	}
 	more := ""
 	if len(commands) > 0 {
-		more = "Help of a command: " + cmd.CommandPath() + " COMMAND --help\n"
+		more = "Help for a command: " + cmd.CommandPath() + " COMMAND --help\n"
 	}
 	if settings != nil && cmd != settings {
-		more += "Settings of the server and its stores: " + settings.CommandPath() + " --help\n"
+		more += "Server and store settings: " + settings.CommandPath() + " --help\n"
 	}
 	if more != "" {
 		sections = append(sections, more)
