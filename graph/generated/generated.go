@@ -3256,7 +3256,7 @@ type User implements Node {
   id: ID!
   "Display name, 1 to 30 characters; not unique."
   nickname: String!
-  "URL of the avatar, below /media; null if there is none."
+  "URL of the avatar, under /media; null if there is none."
   avatarUrl: String
   "Phone number, masked as in 138****5678. Null unless the user is the viewer."
   phone: String
@@ -3892,7 +3892,7 @@ extend type Shop {
 }
 
 extend type User {
-  "Number of notes that the user has published, without deleted ones."
+  "Number of notes that the user has published, excluding deleted ones."
   noteCount: Int!
   "Notes by the user, newest first."
   notes(
@@ -3990,13 +3990,13 @@ type Order implements Node {
   payValue: Int!
   "Payment method; null until paid."
   payMethod: PayMethod
-  "Reason of the failure; null unless the order failed."
+  "Reason for the failure; null unless the order failed."
   failure: UserError
   "Time of the order."
   createdAt: Time!
   "Time of the payment; null until paid."
   paidAt: Time
-  "Time of the redemption in the shop; null until redeemed."
+  "Time of the redemption at the shop; null until redeemed."
   usedAt: Time
   "Merchant or administrator that redeemed the order; null until redeemed, or if unknown."
   redeemedBy: User
@@ -4030,7 +4030,7 @@ enum OrderStatus {
   UNPAID
   "Paid, not used."
   PAID
-  "Redeemed in the shop. An administrator can refund it after a dispute by the buyer."
+  "Redeemed at the shop. An administrator can refund it after a dispute by the buyer."
   USED
   "Cancelled before payment, by the buyer or at the deadline. Its stock was released."
   CANCELLED
@@ -4070,9 +4070,9 @@ type OrderEdge {
 
 "Sales of one day, in the server's time zone."
 type DaySales {
-  "Date of the day."
+  "The date."
   date: Date!
-  "Number of orders created that day, without failed ones."
+  "Number of orders created that day, excluding failed ones."
   orders: Long!
   "Number of orders paid that day."
   paid: Long!
@@ -4208,11 +4208,11 @@ extend type Mutation {
   orderVoucher(
     "Global id of the voucher. An id that encodes the wrong kind of voucher, ordinary or flash, is NOT_FOUND."
     voucherId: ID!
-    "At most 64 characters. A retry with the same key and voucher within one day returns the first order, also if it failed."
+    "At most 64 characters. A retry with the same key and voucher within one day returns the first order, even if it failed."
     idempotencyKey: String
   ): OrderVoucherPayload! @auth
   """
-  Pays an order of the viewer. BALANCE pays at once. Other methods wait up to 2 s for the
+  Pays an order of the viewer. BALANCE pays immediately. Other methods wait up to 2 s for the
   payment provider. A second call with the same method joins the open payment attempt;
   another method abandons it. Money that arrives for an abandoned attempt is refunded.
   UNAVAILABLE on a server without payments.
@@ -4224,12 +4224,12 @@ extend type Mutation {
   refundOrder("Global id of the order." orderId: ID!): RefundOrderPayload! @auth
   """
   Disputes the redemption of an order that the viewer did not use. It is possible once,
-  within 24 hours of ` + "`" + `usedAt` + "`" + `. An administrator then decides about a refund.
+  within 24 hours of ` + "`" + `usedAt` + "`" + `. An administrator then decides on a refund.
   """
   disputeRedemption("Global id of the order." orderId: ID!): DisputeRedemptionPayload! @auth
   "Refunds a USED order whose buyer disputed the redemption."
   refundDisputedOrder("Global id of the order." orderId: ID!): RefundDisputedOrderPayload! @auth(role: ADMIN)
-  "Redeems a paid order in the shop. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  "Redeems a paid order at the shop. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   redeemOrder("Global id of the order." orderId: ID!): RedeemOrderPayload! @auth(role: MERCHANT)
 }
 
@@ -4246,7 +4246,7 @@ extend type Subscription {
 type QueueStats {
   "Name of the queue, such as an outbox topic."
   name: String!
-  "Number of waiting jobs, without parked ones."
+  "Number of waiting jobs, excluding parked ones."
   lag: Long!
   "Number of waiting jobs that were tried before or are being tried."
   pending: Long!
@@ -4338,7 +4338,7 @@ type UserError {
 enum ErrorCode {
   "The phone number is invalid, or this server sends no login codes to it."
   INVALID_PHONE
-  "The login code is wrong, expired, already used, or had too many wrong guesses."
+  "The login code is wrong, expired or already used, or there were too many wrong guesses."
   INVALID_CODE
   "The phone number and password do not match, or there were too many wrong passwords."
   INVALID_CREDENTIALS
@@ -4434,13 +4434,13 @@ type Location {
 
 "An uploaded image."
 type Image {
-  "URL of the image, below /media."
+  "URL of the image, under /media."
   url: String!
   "Width in pixels; null if unknown."
   width: Int
   "Height in pixels; null if unknown."
   height: Int
-  "URL of a small copy, below /media."
+  "URL of a small copy, under /media."
   thumbnailUrl: String!
 }
 
@@ -4468,7 +4468,7 @@ input ShopFilter {
 
 "Sort order of a list of shops."
 enum ShopOrder {
-  "Nearest first. It requires ` + "`" + `near` + "`" + `; without it, it is BAD_USER_INPUT."
+  "Nearest first. Requires ` + "`" + `near` + "`" + `: without it, the query is BAD_USER_INPUT."
   DISTANCE
   "Highest score first. Shops without a score rank like a score of 3.8."
   SCORE
@@ -4589,15 +4589,15 @@ type UpdateShopPayload {
 }
 
 extend type Mutation {
-  "Creates a shop that the viewer owns. It is visible to all clients at once."
+  "Creates a shop that the viewer owns. It is visible to all clients immediately."
   createShop("Shop to create." input: CreateShopInput!): CreateShopPayload! @auth(role: MERCHANT)
-  "Updates a shop. All clients see the change at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  "Updates a shop. All clients see the change immediately. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   updateShop("Changes to make." input: UpdateShopInput!): UpdateShopPayload! @auth(role: MERCHANT)
 }
 `, BuiltIn: false},
 	{Name: "../schema/visit.graphqls", Input: `"Visit statistics of a day or a range of days."
 type VisitStats {
-  "Date of the day; null for a range of days."
+  "The date; null for a range of days."
   date: Date
   """
   Number of distinct visitors in the whole range, an estimate with a standard error of
@@ -4859,8 +4859,8 @@ input UpdateFlashVoucherInput {
   status: VoucherStatus
   """
   Change of the stock; negative to reduce it. Ordered items cannot be removed:
-  VOUCHER_IN_USE. The total stock can grow to 4000 items per started 3000 items that the
-  sale began with. Above, it is INVALID_INPUT.
+  VOUCHER_IN_USE. For each 3000 items that the sale began with, or part thereof, the
+  total stock can be at most 4000 items. A larger total is INVALID_INPUT.
   """
   stockDelta: Int
   "Start of the sale. A window that excludes active orders is VOUCHER_IN_USE."
@@ -4902,13 +4902,13 @@ type UpdateFlashVoucherPayload {
 }
 
 extend type Mutation {
-  "Creates a voucher that can be ordered at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  "Creates a voucher that can be ordered immediately. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   createVoucher("Voucher to create." input: CreateVoucherInput!): CreateVoucherPayload! @auth(role: MERCHANT)
   "Creates a flash voucher. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   createFlashVoucher("Flash voucher to create." input: CreateFlashVoucherInput!): CreateFlashVoucherPayload! @auth(role: MERCHANT)
-  "Updates an ordinary voucher. All clients see the change at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  "Updates an ordinary voucher. All clients see the change immediately. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   updateVoucher("Changes to make." input: UpdateVoucherInput!): UpdateVoucherPayload! @auth(role: MERCHANT)
-  "Updates a flash voucher, also during its sale. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  "Updates a flash voucher, even during its sale. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   updateFlashVoucher("Changes to make." input: UpdateFlashVoucherInput!): UpdateFlashVoucherPayload! @auth(role: MERCHANT)
 }
 

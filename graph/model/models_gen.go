@@ -327,7 +327,7 @@ type Query struct {
 type QueueStats struct {
 	// Name of the queue, such as an outbox topic.
 	Name string `json:"name"`
-	// Number of waiting jobs, without parked ones.
+	// Number of waiting jobs, excluding parked ones.
 	Lag int `json:"lag"`
 	// Number of waiting jobs that were tried before or are being tried.
 	Pending int `json:"pending"`
@@ -427,8 +427,8 @@ type UpdateFlashVoucherInput struct {
 	// ON_SALE or OFF_SALE; cannot be cleared.
 	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
 	// Change of the stock; negative to reduce it. Ordered items cannot be removed:
-	// VOUCHER_IN_USE. The total stock can grow to 4000 items per started 3000 items that the
-	// sale began with. Above, it is INVALID_INPUT.
+	// VOUCHER_IN_USE. For each 3000 items that the sale began with, or part thereof, the
+	// total stock can be at most 4000 items. A larger total is INVALID_INPUT.
 	StockDelta graphql.Omittable[*int] `json:"stockDelta,omitempty"`
 	// Start of the sale. A window that excludes active orders is VOUCHER_IN_USE.
 	BeginsAt graphql.Omittable[*time.Time] `json:"beginsAt,omitempty"`
