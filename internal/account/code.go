@@ -64,11 +64,11 @@ func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life
 		return 0, refusePhone("phone")
 	}
 	if s.codes.sender == nil {
-		return 0, apierror.New(apierror.Unavailable, "This server sends no login codes.")
+		return 0, apierror.New(apierror.Unavailable, "This server doesn't send login codes.")
 	}
 	if !s.codes.reaches(p) {
 		s.codes.refused.WithLabelValues(byCountry).Inc()
-		return 0, apierror.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
+		return 0, apierror.Refuse(InvalidPhone, "This server doesn't send codes to phones in this country.", "phone")
 	}
 	outcome, err := s.codes.send(ctx, s.cfg.Log, p, s.client(ctx, p, legacy, from))
 	s.codes.sent.WithLabelValues(outcome).Inc()

@@ -101,7 +101,7 @@ func (s *Service) takeAttempt(ctx context.Context, by client) error {
 	}
 	wait, err := s.limits.take(ctx, hourly(s.keys.loginAddress, by.network, s.cfg.LoginsPerAddress)...)
 	if err == nil && wait > 0 {
-		err = tooOften(wait, "Too many login attempts from your network. Try again later.")
+		err = tooOften(wait, "Too many sign-in attempts from your network. Try again later.")
 	}
 	return err
 }
@@ -133,14 +133,14 @@ func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text s
 func (s *Service) guess(ctx context.Context, p Phone, by client, text string, field ...string) (outcome string, err error) {
 	code, ok := readCode(text)
 	if !ok {
-		return "invalid", apierror.Refuse(InvalidCode, "A code has six digits.", field...)
+		return "invalid", apierror.Refuse(InvalidCode, "Enter the six-digit code.", field...)
 	}
 	v, wait, err := s.codes.guess(ctx, p, by, code)
 	switch {
 	case err != nil:
 		return "failed", err
 	case wait > 0:
-		return "throttled", tooOften(wait, "Too many wrong codes were entered. Log in with your password, or try again later.")
+		return "throttled", tooOften(wait, "Too many wrong codes were entered. Sign in with your password, or try again later.")
 	case v != right:
 		return string(v), apierror.Refuse(InvalidCode, "This code is wrong or has expired. Try again, or request a new one.", field...)
 	}
@@ -267,7 +267,7 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 func (s *Service) prove(ctx context.Context, row *ent.User, c PasswordChange) (verified *string, err error) {
 	switch {
 	case row.Phone == nil:
-		return nil, apierror.Refuse(InvalidPhone, "Your account has no phone number, so it cannot have a password.")
+		return nil, apierror.Refuse(InvalidPhone, "Your account has no phone number, so you can't set a password.")
 	case row.PasswordHash == nil && c.Code == nil:
 		return nil, apierror.Refuse(InvalidCode, "You have no password yet. Enter a login code sent to your phone.", "code")
 	case c.Current == nil && c.Code == nil:

@@ -83,7 +83,7 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 		}
 		i := slices.IndexFunc(rows, func(r *ent.Session) bool { return numberOf(r.ID) == number })
 		if i < 0 {
-			return apierror.Refuse(apierror.NotFound, "This session does not exist. It may have ended already.", "id")
+			return apierror.Refuse(apierror.NotFound, "This session doesn't exist. It may have already ended.", "id")
 		}
 		own = rows[i].ID == v.session
 		if of := rows[i].DeviceID; of != nil && !own && *of != optional.Value(current.DeviceID) {

@@ -115,7 +115,7 @@ func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) 
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		return nil, apierror.New(apierror.Unavailable, "Too many logins at the moment. Try again in a second.").WithRetryAfter(time.Second)
+		return nil, apierror.New(apierror.Unavailable, "Too many sign-ins at the moment. Try again in a second.").WithRetryAfter(time.Second)
 	}
 	select {
 	case h.running <- struct{}{}:

@@ -115,7 +115,7 @@ func (s *Service) registerAt(ctx context.Context, p, legacy Phone, at *time.Time
 	if errors.Is(err, stdsql.ErrNoRows) { // a concurrent call was faster
 		row, err = s.byPhone(ctx, p, legacy)
 		if row == nil && err == nil {
-			err = errors.New("insert user: account vanished meanwhile")
+			err = errors.New("insert user: account disappeared concurrently")
 		}
 		return row, false, err
 	}
@@ -198,7 +198,7 @@ func (s *Service) insertBatch(ctx context.Context, tx *ent.Tx, batch []Draft) ([
 	ids := make([]int64, len(batch))
 	for i, name := range names {
 		if ids[i] = byName[name]; ids[i] == 0 {
-			return nil, fmt.Errorf("insert user %s: row vanished meanwhile", name)
+			return nil, fmt.Errorf("insert user %s: row disappeared concurrently", name)
 		}
 	}
 	return ids, nil

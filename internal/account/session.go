@@ -441,7 +441,7 @@ func (s *sessions) put(ctx context.Context, id string, of live, until, used time
 }
 
 // errPasswordChanged reports that the password changed after its verification.
-var errPasswordChanged = errors.New("password changed meanwhile")
+var errPasswordChanged = errors.New("password changed concurrently")
 
 // A loginSpec describes an accepted login.
 type loginSpec struct {

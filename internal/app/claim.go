@@ -75,7 +75,7 @@ func (c *claim) run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-c.lease.Context().Done():
 			if err := c.takeAgain(ctx); err != nil {
-				return fmt.Errorf("take the lost claim %q again: %w", claimName, err)
+				return fmt.Errorf("reacquire the lost claim %q: %w", claimName, err)
 			}
 		}
 	}

@@ -235,7 +235,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if err := components.DB.PingContext(ctx); err != nil {
 		a.log.WarnContext(ctx, "not ready: database is unavailable", "err", err)
-		writeText(w, http.StatusServiceUnavailable, "the database does not answer")
+		writeText(w, http.StatusServiceUnavailable, "the database does not respond")
 		return
 	}
 	text := "ready"

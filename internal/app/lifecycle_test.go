@@ -182,7 +182,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 	t.Parallel()
 	stack := apptest.Real(t)
-	// The database does not answer.
+	// The database does not respond.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 	if got := status("/metrics"); got != 200 {
 		t.Errorf("metrics = %d, want 200", got)
 	}
-	if code := <-done; code != 1 || !strings.Contains(errs, "does not answer") {
+	if code := <-done; code != 1 || !strings.Contains(errs, "does not respond") {
 		t.Errorf("the start without a database: %d, %s", code, errs)
 	}
 }

@@ -37,7 +37,7 @@ func TestImportsKeepDataSetsApart(t *testing.T) {
 			{"the north", []string{"--source", "north", north}, 0, "3 added, 0 changed, 0 unchanged", "north:0 north:1 north:2"},
 			{"the south", []string{"--source=south", south}, 0, "3 added, 0 changed, 0 unchanged", "north:0 north:1 north:2 south:0 south:1 south:2"},
 			{"the north again, under another name", []string{"--source", "north", town(t, "North", 21)}, 0, "0 added, 0 changed, 3 unchanged", "north:0 north:1 north:2 south:0 south:1 south:2"},
-			{"the south as the north", []string{"--source", "north", south}, 1, "name other places than before", "north:0 north:1 north:2 south:0 south:1 south:2"},
+			{"the south as the north", []string{"--source", "north", south}, 1, "belong to other places than before", "north:0 north:1 north:2 south:0 south:1 south:2"},
 		}
 		db := stack.SQL(t)
 		ids := func() string {

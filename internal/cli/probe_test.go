@@ -21,7 +21,7 @@ func TestProbeReportsReadiness(t *testing.T) {
 		t.Errorf("on every interface: %d %q", code, errs)
 	}
 	_ = s.Components().DB.Close()
-	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not answer") {
+	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not respond") {
 		t.Errorf("without a database: %d %q %q", code, out, errs)
 	}
 	_ = s.Stop()

@@ -275,7 +275,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 		return err
 	})
 	if err == nil && len(ids) != len(rows) {
-		err = fmt.Errorf("got %d ids", len(ids))
+		err = fmt.Errorf("insert returned %d ids", len(ids))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("insert %d comments: %w", len(rows), err)

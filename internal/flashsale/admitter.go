@@ -433,7 +433,7 @@ func (g *admitter) settle(ctx context.Context, at location) (drift int, err erro
 		drift, err = strconv.Atoi(text)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("settle sale %d in Redis: %w", at.voucher, err)
+		return 0, fmt.Errorf("finish sale %d in Redis: %w", at.voucher, err)
 	}
 	return drift, nil
 }

@@ -22,7 +22,7 @@ const writeTimeout = 5 * time.Second // per call
 
 var (
 	// errBusy is returned when too many follows wait.
-	errBusy = apierror.New(apierror.Unavailable, "Too many people are following right now. Please try again.")
+	errBusy = apierror.New(apierror.Unavailable, "Too many follows at the moment. Please try again.")
 
 	// errConflict rolls back a transaction if another one has written the same follow since the
 	// lookup.

@@ -151,7 +151,7 @@ func (r *csvRows) next() (row []string, line int, wrong string, err error) {
 		row, line, wrong, err = r.read()
 		switch {
 		case errors.Is(err, io.EOF) && r.unclosed > 0:
-			return nil, r.unclosed, "", fmt.Errorf("line %d: the file ends within quotes that begin in this row: "+
+			return nil, r.unclosed, "", fmt.Errorf("line %d: the file ends inside quotes that start in this row: "+
 				"the download is incomplete, or a quote is missing", r.unclosed)
 		case err != nil:
 			return nil, line, "", err

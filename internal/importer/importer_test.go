@@ -189,7 +189,7 @@ func TestLocalIDsNeedSource(t *testing.T) {
 	}
 	moved := known("", "North", 21)
 	moved["2"] = shop.Identity{Name: "Elsewhere", At: geo.Point{Lat: 48, Lng: 2}}
-	const needsSource = `are unique in one data set only`
+	const needsSource = `are unique only in one data set`
 	tests := []struct {
 		name, form, source, files string
 		stored                    map[string]shop.Identity
@@ -205,7 +205,7 @@ func TestLocalIDsNeedSource(t *testing.T) {
 		{"again", "csv", "north", "north", known("north:", "North", 21), "north:0 north:1 north:2"},
 		{"new names", "csv", "north", "north", known("north:", "Old", 21), "north:0 north:1 north:2"},
 		{"new places", "csv", "north", "north", known("north:", "North", 21.1), "north:0 north:1 north:2"},
-		{"source of another data set", "csv", "north", "south", known("north:", "North", 21), `3 of 3 ids of the source "north" name other places than before`},
+		{"source of another data set", "csv", "north", "south", known("north:", "North", 21), `3 of 3 ids of the source "north" belong to other places than before`},
 		{"stored before sources, again without one", "csv", "", "north", known("", "North", 21), "0 1 2"},
 		{"features stored before sources", "geojson", "", "north", known("geojson:", "North", 21), "geojson:0 geojson:1 geojson:2"},
 		{"stored before sources, another data set", "csv", "", "south", known("", "North", 21), needsSource},

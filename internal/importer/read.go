@@ -70,7 +70,7 @@ func dispatch(ctx context.Context, t content, c *collector) error {
 	head := make([]byte, 1024)
 	n, err := io.ReadFull(t.open(), head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("read the beginning: %w", err)
+		return fmt.Errorf("read the first bytes: %w", err)
 	}
 	whole := n < len(head)
 	head = bytes.TrimLeft(head[:n], " \t\r\n")

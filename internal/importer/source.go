@@ -131,7 +131,7 @@ func (f *File) matchStored(ctx context.Context, registry Registry, source string
 	case source == "" && len(others) > 0:
 		return f.missingSource(": " + others[0])
 	case len(others) > same+renamed:
-		return fmt.Errorf("%s: %d of %d ids of the source %q name other places than before (%s): give another data set another --source",
+		return fmt.Errorf("%s: %d of %d ids of the source %q belong to other places than before (%s): give another data set another --source",
 			f.Name, len(others), len(f.local), source, others[0])
 	}
 	if renamed > 0 {
@@ -149,8 +149,8 @@ func (f *File) missingSource(why string) error {
 			break
 		}
 	}
-	return fmt.Errorf("%s: %d ids, like %q, are unique in one data set only, and another data set may use them too%s; "+
-		"name the data set with --source NAME, the same NAME at each import, or write ids with a prefix, like NAME:%[3]s",
+	return fmt.Errorf("%s: %d ids, like %q, are unique only in one data set, and another data set may use them too%s; "+
+		"name the data set with --source NAME, the same NAME for each import, or write ids with a prefix, like NAME:%[3]s",
 		f.Name, len(f.local), example, why)
 }
 
@@ -160,7 +160,7 @@ func (f *File) checkUsable() error {
 	case f.Report.Records == 0:
 		return fmt.Errorf("%s: no records in this file (%s); is the download complete?", f.Name, f.Format)
 	case len(f.Drafts) == 0 && f.Report.NoID.Count > 0:
-		return fmt.Errorf("%s: no record has an id (of at most %d bytes), so a second import would double the shops; "+
+		return fmt.Errorf("%s: no record has an id (of at most %d bytes), so a second import would duplicate the shops; "+
 			`give each feature an "id" or each row an external_id`, f.Name, maxExternalID)
 	}
 	return nil

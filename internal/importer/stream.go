@@ -40,7 +40,7 @@ func newContent(r io.ReaderAt, size int64) (content, error) {
 	head := make([]byte, 64)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return content{}, fmt.Errorf("read the beginning: %w", err)
+		return content{}, fmt.Errorf("read the first bytes: %w", err)
 	}
 	head = head[:n]
 	t := content{r: r, size: size}
@@ -84,7 +84,7 @@ func (t content) position(at int64) (line, column int64, err error) {
 			return line, column, nil
 		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("find the line of byte %d: %w", at, err)
+			return 0, 0, fmt.Errorf("find the line at byte %d: %w", at, err)
 		}
 		switch {
 		case b == '\n' && last == '\r':

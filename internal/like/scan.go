@@ -163,7 +163,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 			continue
 		}
 		if err := of.window.Invalidate(ctx, id); err != nil {
-			return fmt.Errorf("drop wrong set: %w", err)
+			return fmt.Errorf("drop incorrect set: %w", err)
 		}
 		again, err := of.recheck(ctx, map[int64]mismatch{id: is}) // a reader may have reloaded it
 		if err != nil {

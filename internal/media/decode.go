@@ -150,7 +150,7 @@ func (k format) process(ctx context.Context, data []byte) (encoded, error) {
 	case err != nil:
 		return encoded{}, k.damaged()
 	case img.Bounds().Dx() != p.Width || img.Bounds().Dy() != p.Height:
-		return encoded{}, rejected("This %s has a wrong size in its header. Please save it again.", k.name)
+		return encoded{}, rejected("The size in the header of this %s is wrong. Please save it again.", k.name)
 	}
 	return encode(orient(p.screen(img), p.orientation))
 }
@@ -196,7 +196,7 @@ func (k format) measure(data []byte) (p *source, need int64, err error) {
 		return nil, 0, rejected("This image is too large. The limit is %d megapixels, or %d with 16 bits per channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
 	}
 	if need = int64(p.bytesEach * float64(pixels)); need > maxMemory {
-		return nil, 0, rejected("This %s is too large. Please save it in a smaller size, or not as progressive.", k.name)
+		return nil, 0, rejected("This %s is too large. Please save it in a smaller size, or as a non-progressive image.", k.name)
 	}
 	return p, need, nil
 }

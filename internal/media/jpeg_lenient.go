@@ -9,7 +9,7 @@ import (
 )
 
 // errTruncated is returned if most of a JPEG is missing.
-var errTruncated = errors.New("most of the picture is missing")
+var errTruncated = errors.New("most of the image data is missing")
 
 // lenient decodes as much of a JPEG as possible, like browsers. It accepts truncated data,
 // missing and wrong restart markers, broken unused tables, CMYK without an Adobe segment, and any

@@ -9,7 +9,7 @@ import (
 )
 
 // errMemory ends a decoder that takes more memory than measured.
-var errMemory = errors.New("decoder takes too much memory")
+var errMemory = errors.New("decoder needs too much memory")
 
 // A guardedReader reads a file until ctx ends, or until the heap has grown by more than the
 // measured size of the picture. The content of a file can make a decoder allocate more: a few

@@ -89,7 +89,7 @@ func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCurso
 		return err
 	})
 	if err != nil {
-		return 0, gcCursor{}, fmt.Errorf("collect pictures: %w", err)
+		return 0, gcCursor{}, fmt.Errorf("delete orphaned pictures: %w", err)
 	}
 	if len(files) > 0 {
 		s.collected.Add(float64(len(files)))
@@ -106,7 +106,7 @@ func (s *Service) deleteRows(ctx context.Context, tx *ent.Tx, rows []*ent.Pictur
 	}
 	free, err := tx.Picture.Query().Where(picture.IDIn(ids...), notShown).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("check %d rows again: %w", len(ids), err)
+		return nil, fmt.Errorf("recheck %d rows: %w", len(ids), err)
 	}
 	ids = ids[:0]
 	for _, r := range free {

@@ -24,7 +24,7 @@ func (s *Service) checkQuota(ctx context.Context, user int64) error {
 		return nil
 	}
 	if wait := s.attempts.take(user, s.now(), attemptsPerPicture*s.cfg.PerHour); wait > 0 {
-		return tooMany("You've tried too many images in the last hour. Please try again later.", wait)
+		return tooMany("You've tried to upload too many images in the last hour. Please try again later.", wait)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -162,7 +162,7 @@ func (s *Service) repairOwner(ctx context.Context, r *reconcile.Run, k Kind, own
 func (s *Service) readUses(ctx context.Context, db *ent.Client, k Kind, owners []int64) (map[int64][]int64, error) {
 	rows, err := db.PictureUse.Query().Where(pictureuse.KindEQ(k), pictureuse.OwnerIDIn(owners...)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read picture uses of %d things: %w", len(owners), err)
+		return nil, fmt.Errorf("read picture uses of %d owners: %w", len(owners), err)
 	}
 	of := make(map[int64][]int64)
 	for _, r := range rows {

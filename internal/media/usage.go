@@ -92,7 +92,7 @@ const bulkSize = 500 // rows that one statement writes or names
 func (h Usages) SetUsed(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Usage) error {
 	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulkSize) {
 		if err := h.show(ctx, tx, owners, shown); err != nil {
-			return fmt.Errorf("record pictures of %d things: %w", len(owners), err)
+			return fmt.Errorf("record picture uses of %d owners: %w", len(owners), err)
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ import (
 // as four channels, and the colours.
 const webpBytes = 6.2
 
-var errNoWebP = errors.New("WebP has no picture")
+// errNoWebP is returned for a file without a picture.
+var errNoWebP = errors.New("WebP file has no image")
 
 // A webpFile holds the relevant chunks of a WebP, the first one of each name. Their order, the
 // flags in the header and the total length are ignored.
@@ -105,7 +106,7 @@ func (f webpFile) check(c image.Config) error {
 		return 1 + (int(f.canvas[at]) | int(f.canvas[at+1])<<8 | int(f.canvas[at+2])<<16)
 	}
 	if side(width) != c.Width || side(height) != c.Height {
-		return rejected("This WebP has a wrong size in its header. Please save it again.")
+		return rejected("The size in the header of this WebP is wrong. Please save it again.")
 	}
 	return nil
 }

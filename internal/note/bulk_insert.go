@@ -131,7 +131,7 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 	from := before
 	for part := range slices.Chunk(idsOf(rows), rowsPerStatement) {
 		if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.block, sqldb.JSON(part), from); err != nil {
-			return 0, 0, fmt.Errorf("number %d notes: %w", len(rows), err)
+			return 0, 0, fmt.Errorf("assign feed numbers to %d notes: %w", len(rows), err)
 		}
 		from += int64(len(part))
 	}

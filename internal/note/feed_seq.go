@@ -27,7 +27,7 @@ func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n
 			err = errNoHead
 		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("number note %d: %w", n.ID, err)
+			return 0, 0, fmt.Errorf("assign feed number to note %d: %w", n.ID, err)
 		}
 		return seq, follows, nil
 	}

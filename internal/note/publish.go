@@ -64,7 +64,7 @@ func checkText(wrong *apierror.UserErrors, field, raw string, clean func(string)
 	case text.Blank(t):
 		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", field)
 	case text.Len(t) > limit:
-		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", limit, field)
+		wrong.Add(apierror.InvalidInput, field, "Use at most %d characters for the %s.", limit, field)
 	}
 	return t
 }
@@ -218,7 +218,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		return err
 	})
 	if err == nil && len(ids) != len(rows) {
-		err = fmt.Errorf("got %d ids", len(ids))
+		err = fmt.Errorf("insert returned %d ids", len(ids))
 	}
 	if err != nil {
 		return fmt.Errorf("insert %d notes: %w", len(rows), err)

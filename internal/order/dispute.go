@@ -80,7 +80,7 @@ func (s *Service) mayDispute(o *Order) error {
 	case o.Status != Used:
 		return dispute.refuse(o)
 	case o.UsedAt == nil || s.now().After(o.UsedAt.Add(DisputeWithin)):
-		return refusedOrder(NotDisputable, "You can dispute a redemption for 24 hours.")
+		return refusedOrder(NotDisputable, "You can dispute a redemption only within 24 hours.")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Service) RefundDisputed(ctx context.Context, id int64) (*Order, error) 
 		from: Used, to: Refunding, code: NotRefundable, verb: "refunded by an administrator",
 		check: func(row *ent.Order) string {
 			if row.RedemptionDisputedAt == nil {
-				return "The buyer did not dispute the redemption of this order."
+				return "The buyer didn't dispute the redemption of this order."
 			}
 			return ""
 		},

@@ -105,7 +105,7 @@ func (s *Service) withoutAttempts(ctx context.Context, tx *ent.Tx, rows []*ent.O
 	}
 	open, err := tx.Payment.Query().Where(payment.OrderIDIn(ids...), payment.StateEQ(payment.StateOPEN), payment.CreatedAtGTE(late)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select their payments: %w", err)
+		return nil, fmt.Errorf("select open payments: %w", err)
 	}
 	attempted := map[int64]bool{}
 	for _, p := range open {

@@ -80,7 +80,7 @@ func (o *Order) Failure() *apierror.UserError {
 	case AlreadyOrdered:
 		return &apierror.UserError{Code: AlreadyOrdered, Message: "You already ordered this voucher."}
 	default:
-		return &apierror.UserError{Code: NotCompleted, Message: "Something went wrong and your order was not placed. Please order again."}
+		return &apierror.UserError{Code: NotCompleted, Message: "Something went wrong, and your order wasn't placed. Please order again."}
 	}
 }
 

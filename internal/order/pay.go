@@ -90,7 +90,7 @@ func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, e
 			return err
 		}
 		if !ok {
-			return refusedOrder(InsufficientBalance, "Your balance is too low. Choose another way to pay.")
+			return refusedOrder(InsufficientBalance, "Your balance is too low. Choose another payment method.")
 		}
 		t, err = s.writeTransition(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethodBALANCE) })
 		return err
@@ -147,11 +147,11 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, row *ent.Order, method 
 		}
 	}
 	if len(payments) >= maxAttempts && method != Balance {
-		return nil, false, refusedOrder(NotPayable, "Too many attempts to pay. Cancel this order and order again.")
+		return nil, false, refusedOrder(NotPayable, "Too many payment attempts. Cancel this order and order again.")
 	}
 	now := s.now().UnixMilli()
 	if row.PayBefore < now {
-		return nil, false, refusedOrder(NotPayable, "The time to pay for this order is over. Please order again.")
+		return nil, false, refusedOrder(NotPayable, "The payment deadline for this order has passed. Please order again.")
 	}
 	if err := s.abandon(ctx, tx, row); err != nil {
 		return nil, false, err
@@ -257,12 +257,12 @@ func (s *Service) await(ctx, waitCtx context.Context, c Charge) (*Order, error) 
 			case <-time.After(pause):
 			}
 		case payment.StateREFUSED:
-			return order, refusedOrder(NotPayable, "The payment was refused. Try again or choose another way to pay.")
+			return order, refusedOrder(NotPayable, "The payment was declined. Try again or choose another payment method.")
 		case payment.StateABANDONED, payment.StateREFUNDING, payment.StateREFUNDED:
 			if order.Status != Unpaid {
 				return order, pay.refuse(order)
 			}
-			return order, refusedOrder(NotPayable, "You chose another way to pay.")
+			return order, refusedOrder(NotPayable, "You chose another payment method.")
 		case payment.StateCONFIRMED:
 			return order, nil
 		}

@@ -69,7 +69,7 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 		return nil, apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("Use a key of at most %d characters.", MaxKey), "idempotencyKey")
 	}
 	if wait, ok := s.limiter.Allow(decimal(userID)); !ok {
-		return nil, apierror.New(apierror.RateLimited, "You can try to order %d times a second. Wait a moment and try again.", triesPerSecond).WithRetryAfter(wait)
+		return nil, apierror.New(apierror.RateLimited, "You can try to order at most %d times per second. Wait a moment and try again.", triesPerSecond).WithRetryAfter(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)
 	if errors.Is(err, apierror.ErrNotFound) || err == nil && !kind.fits(v) {
@@ -114,7 +114,7 @@ func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
 	case w.voucher.Off:
 		return s.refuseClosed(ctx, w, OffSale, "This voucher is no longer on sale.")
 	case over:
-		return s.refuseClosed(ctx, w, SaleEnded, "The sale is over.")
+		return s.refuseClosed(ctx, w, SaleEnded, "The sale has ended.")
 	}
 	return s.placeOrdinary(ctx, w)
 }
@@ -181,9 +181,9 @@ func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	case sale.Failed:
 		return s.failed(ctx, w, answer)
 	case sale.NotStarted:
-		return nil, refused(SaleNotStarted, "The sale has not started yet.")
+		return nil, refused(SaleNotStarted, "The sale hasn't started yet.")
 	case sale.Ended:
-		return nil, refused(SaleEnded, "The sale is over.")
+		return nil, refused(SaleEnded, "The sale has ended.")
 	case sale.OffSale:
 		return nil, refused(OffSale, "This voucher is no longer on sale.")
 	case sale.OutOfStock:

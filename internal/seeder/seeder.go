@@ -66,7 +66,7 @@ func (p Plan) Check() error {
 	case p.Notes > 0 && p.Shops == 0:
 		return errors.New("notes need shops: set the number of shops")
 	case p.CheckIns > p.Users:
-		return fmt.Errorf("seed check-ins of %d users: there are %d", p.CheckIns, p.Users)
+		return fmt.Errorf("seed check-ins of %d users: only %d users are seeded", p.CheckIns, p.Users)
 	case p.Visits > 0 && p.Shops == 0:
 		return errors.New("visits need shops: set the number of shops")
 	case p.Follows > 0 && p.Users < 2:

@@ -75,7 +75,7 @@ func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapa
 	checkText(&wrong, "area", "area", c.Area, false, MaxArea)
 	checkText(&wrong, "address", "address", c.Address, !noAddress, MaxAddress)
 	if at := c.At; at.Given && (at.Value == nil || !at.Value.Valid()) {
-		wrong.Add(apierror.InvalidInput, "location", "Choose a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
+		wrong.Add(apierror.InvalidInput, "location", "Enter a latitude from -%v to %[1]v and a longitude from -180 to 180 degrees.", geo.MaxLat)
 	}
 	if p := c.AvgPrice.Value; c.AvgPrice.Given && p != nil && !validPrice(*p) {
 		wrong.Add(apierror.InvalidInput, "avgPrice", "The average price must be 0 to %d.", MaxAvgPrice)
@@ -144,7 +144,7 @@ func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[
 	case required && optional.Value(f.Value) == "":
 		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", what)
 	case text.Len(optional.Value(f.Value)) > limit:
-		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", limit, what)
+		wrong.Add(apierror.InvalidInput, field, "Use at most %d characters for the %s.", limit, what)
 	}
 }
 

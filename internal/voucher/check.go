@@ -99,7 +99,7 @@ func (d FlashDetails) check(now time.Time) apierror.UserErrors {
 	}
 	w := window{d.BeginsAt.UnixMilli(), d.EndsAt.UnixMilli()}
 	if !w.check(&wrong, "endsAt") && w.ends <= now.UnixMilli() {
-		wrong.Add(apierror.InvalidInput, "endsAt", "Choose an end in the future.")
+		wrong.Add(apierror.InvalidInput, "endsAt", "Choose an end time in the future.")
 	}
 	w.checkBegin(&wrong, now)
 	return wrong

@@ -35,7 +35,7 @@ func Await(ctx context.Context, name string, ping func(context.Context) error, r
 		}
 		report(err)
 		if clock.Sleep(ctx, pause) != nil {
-			return fmt.Errorf("%s does not answer: %w", name, err)
+			return fmt.Errorf("%s does not respond: %w", name, err)
 		}
 	}
 }

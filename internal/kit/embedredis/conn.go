@@ -14,7 +14,7 @@ import (
 // maxIdleBuffer is the maximum capacity of an empty buffer that a connection retains, in bytes.
 const maxIdleBuffer = 64 << 10
 
-var errOutputLimit = errors.New("client does not read its replies")
+var errOutputLimit = errors.New("client does not read replies")
 
 // A conn is one end of an in-memory connection. As over TCP, Read returns the data written before
 // the peer closed, and then io.EOF. After a deadline, calls fail at once.

@@ -229,7 +229,7 @@ func (w *Detector) recover(ctx context.Context, seen observation, do func(contex
 	return nil
 }
 
-var errMarked = errors.New("write mark: changed meanwhile")
+var errMarked = errors.New("write mark: mark changed concurrently")
 
 // write certifies an incarnation, or renews its mark.
 func (s session) write(ctx context.Context, seen observation, id string) error {

@@ -54,7 +54,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) 
 	switch {
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
-		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "Mutations need POST."))
+		t.refuse(w, r, http.StatusMethodNotAllowed, errcode.Errorf(errcode.MethodNotAllowed, "Mutations must use POST."))
 	case op.subscription() && !as.Stream:
 		t.refuse(w, r, http.StatusNotAcceptable, errcode.Errorf(errcode.NotAcceptable, "A subscription needs a WebSocket or the header Accept: text/event-stream."))
 	case op.subscription():

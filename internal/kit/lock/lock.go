@@ -19,7 +19,7 @@ var (
 	// ErrReleased means that the holder released the lock.
 	ErrReleased = errors.New("lock released")
 	// ErrNoAnswer means that the store did not answer within [WithWait].
-	ErrNoAnswer = errors.New("no answer in time")
+	ErrNoAnswer = errors.New("no response in time")
 	// ErrClosed means that the Locker is closed.
 	ErrClosed = errors.New("locker is closed")
 )

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	errCount     = errors.New("a loader returned a wrong number of values")
+	errCount     = errors.New("a loader returned the wrong number of values")
 	errNull      = errors.New("a value that must not be null is null")
 	errDirective = errors.New("a directive changed a value")
 	errAdded     = errors.New("a resolver added an error")

@@ -67,7 +67,7 @@ func New(rdb redis.UniversalClient, o Options, handle func(body []byte), onGap f
 	h := &Channel{
 		rdb: rdb, o: o, handle: handle, onGap: onGap, probe: append([]byte{probeMark}, rand.Text()...),
 		connects:  counter("pubsub_connects_total", "Connections to pub/sub since the start; more than one means a reconnect."),
-		probes:    counter("pubsub_probe_failures_total", "Connections to pub/sub that were closed because a probe did not come back."),
+		probes:    counter("pubsub_probe_failures_total", "Connections to pub/sub that were closed because a probe was not received."),
 		published: counter("pubsub_published_total", "Messages that this process published by pub/sub."),
 		dropped:   counter("pubsub_unpublished_total", "Messages that could not be published; receivers poll instead."),
 		connected: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_live_pubsub_connected", Help: "1 while a connection listens to pub/sub."}),
@@ -179,7 +179,7 @@ func (h *Channel) listen(ctx context.Context) error {
 			return fmt.Errorf("listen: %w", err)
 		case probed:
 			h.probes.Inc()
-			return errors.New("listen: probe did not come back")
+			return errors.New("listen: probe was not received")
 		default:
 			probed = true
 			if err := h.send(ctx, h.probe); err != nil {

@@ -188,7 +188,7 @@ func (g *WriteGate) wait(ctx context.Context) {
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
 	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateWarnAfter && g.complaints.Allow() {
-		g.log.WarnContext(ctx, "Redis takes writes but is not repaired", "role", g.role, "err", err)
+		g.log.WarnContext(ctx, "Redis accepts writes but is not repaired", "role", g.role, "err", err)
 	}
 	return err == nil
 }
@@ -204,7 +204,7 @@ func (g *WriteGate) extend(began time.Time, refusals int) {
 	if g.refused != nil {
 		g.refused = nil
 		g.m.open.WithLabelValues(g.role).Dec()
-		g.log.Info("Redis takes writes again", "role", g.role)
+		g.log.Info("Redis accepts writes again", "role", g.role)
 	}
 	g.until.Store(int64(began.Sub(g.zero) + gateTrust))
 }
@@ -218,7 +218,7 @@ func (g *WriteGate) refuse(err error) {
 	if g.refused == nil {
 		g.m.open.WithLabelValues(g.role).Inc()
 		g.m.opened.WithLabelValues(g.role).Inc()
-		g.log.Warn("Redis refuses writes and is not used", "role", g.role, "err", err)
+		g.log.Warn("Redis rejects writes and is bypassed", "role", g.role, "err", err)
 	}
 	g.refused = err
 	select {

@@ -65,7 +65,7 @@ func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
 	got := segment{size: size, next: (found.next - size) % positions, floor: max((found.next-size)/positions, 1)}
 	got.end, got.ceiling = got.next+size, min(found.ceiling-epoch, maxSecond)
 	if got.floor > maxSecond {
-		return segment{}, fmt.Errorf("numbers of sequence row are used up until year %d", time.Unix(found.ceiling, 0).UTC().Year())
+		return segment{}, fmt.Errorf("numbers up to year %d are already used", time.Unix(found.ceiling, 0).UTC().Year())
 	}
 	if s.permuted == nil || s.secret != found.key {
 		s.secret, s.permuted = found.key, newPermutation(found.key, positionBits)
@@ -78,7 +78,7 @@ func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
 func (s *Sequence) leaseRow(ctx context.Context, size int64) (found leasedRow, err error) {
 	second := s.second()
 	if second+segmentLife > maxSecond {
-		return found, fmt.Errorf("clock shows %v, after the last second of a number", s.o.Now())
+		return found, fmt.Errorf("clock is at %v, beyond the range of sequence numbers", s.o.Now())
 	}
 	secret := make([]byte, 8)
 	_, _ = rand.Read(secret) // never fails

@@ -152,12 +152,12 @@ func New(db *sql.DB, o Options) (*Sequence, error) {
 // holding the only connection or the write lock of SQLite.
 func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 	if partition < 0 || partition >= Partitions {
-		return 0, fmt.Errorf("make number of %s: partition must be 0 to %d, got %d", s.o.Name, Partitions-1, partition)
+		return 0, fmt.Errorf("generate number of %s: partition must be 0 to %d, got %d", s.o.Name, Partitions-1, partition)
 	}
 	for {
 		t, pending, err := s.take(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("make number of %s: %w", s.o.Name, err)
+			return 0, fmt.Errorf("generate number of %s: %w", s.o.Name, err)
 		}
 		if pending == nil {
 			return t.number(partition), nil
@@ -165,10 +165,10 @@ func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 		select {
 		case <-pending.done:
 			if pending.err != nil {
-				return 0, fmt.Errorf("make number of %s: %w", s.o.Name, pending.err)
+				return 0, fmt.Errorf("generate number of %s: %w", s.o.Name, pending.err)
 			}
 		case <-ctx.Done():
-			return 0, fmt.Errorf("make number of %s: wait for lease: %w", s.o.Name, ctx.Err())
+			return 0, fmt.Errorf("generate number of %s: wait for lease: %w", s.o.Name, ctx.Err())
 		}
 	}
 }

@@ -209,7 +209,7 @@ func TestAwaitRetriesTransientErrors(t *testing.T) {
 			defer cancel()
 			reports := 0
 			err := open(t, u.String()).Await(ctx, func(error) { reports++ })
-			if err == nil || !strings.Contains(err.Error(), "does not answer") || reports == 0 {
+			if err == nil || !strings.Contains(err.Error(), "does not respond") || reports == 0 {
 				t.Errorf("got %v after %d reports", err, reports)
 			}
 		})
@@ -218,7 +218,7 @@ func TestAwaitRetriesTransientErrors(t *testing.T) {
 		several := "postgres://bob@127.0.0.1,127.0.0.1/none?sslmode=disable&target_session_attrs=read-write&port=" + testkit.FreePort(t) + "," + strings.TrimPrefix(live, "127.0.0.1:")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if err := open(t, several).Await(ctx, func(error) {}); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		if err := open(t, several).Await(ctx, func(error) {}); err == nil || !strings.Contains(err.Error(), "does not respond") {
 			t.Errorf("got %v", err)
 		}
 	})

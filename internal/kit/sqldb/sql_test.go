@@ -438,7 +438,7 @@ func TestAwaitReportsErrorsAndEndsWithItsContext(t *testing.T) {
 			if took := time.Since(begin); took > 4*time.Second {
 				t.Errorf("took %v", took)
 			}
-			if err == nil || !strings.Contains(err.Error(), "Postgres "+addr+"/db does not answer") || len(reports) == 0 {
+			if err == nil || !strings.Contains(err.Error(), "Postgres "+addr+"/db does not respond") || len(reports) == 0 {
 				t.Fatalf("got %v after %d reports", err, len(reports))
 			}
 			for _, err := range append(reports, err) {
