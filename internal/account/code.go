@@ -118,7 +118,7 @@ func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 			Name: "tandian_login_codes_total", Help: "Requested login codes, by outcome.",
 		}, []string{"outcome"}),
 		delivered: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_login_codes_sent_total", Help: "Login codes given to the sender, by calling code.",
+			Name: "tandian_login_codes_sent_total", Help: "Login codes handed to the sender, by calling code.",
 		}, []string{"calling_code"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_login_code_refusals_total", Help: "Login code requests rejected by a limit, by kind of limit.",

@@ -127,7 +127,7 @@ func hardened(next http.Handler) http.Handler {
 // a proxy that --trusted-proxies does not name, all clients share the limits of one address.
 func (a *App) watchForwarded(next http.Handler) http.Handler {
 	ignored := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded was ignored: their peer is not a trusted proxy.",
+		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded header was ignored, because the peer is not a trusted proxy.",
 	})
 	a.reg.MustRegister(ignored)
 	warn := clock.Throttle{Every: time.Minute}
@@ -180,7 +180,7 @@ func (a *App) waitReady(r *http.Request) *http.Handler {
 // idle connections of one client do not block others.
 func (a *App) bounded(listener net.Listener) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_http_connections_refused_total", Help: "Connections closed at once: too many of one address or in total.",
+		Name: "tandian_http_connections_refused_total", Help: "Connections closed immediately: too many from one client address, or in total.",
 	})
 	a.reg.MustRegister(refused)
 	return connlimit.Listen(listener, connlimit.Config{

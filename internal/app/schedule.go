@@ -73,7 +73,7 @@ const (
 // with the same notes. Two processes may run it at once.
 func (c *Components) clearTexts(cfg *config.Config, reg prometheus.Registerer) schedule.Job {
 	cleared := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts and comments were cleared.",
+		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts and comments were erased.",
 	})
 	reg.MustRegister(cleared)
 	return schedule.Job{Name: "note.deleted-texts", Every: clearEvery, Do: func(ctx context.Context) error {

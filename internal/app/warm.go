@@ -53,16 +53,16 @@ func newWarmer(c *Components, reg prometheus.Registerer, log *slog.Logger) *warm
 	w := &warmer{
 		components: c, log: log, done: make(chan struct{}),
 		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_warmup_entries_total", Help: "Entries read in advance: open sales, shop types, shops of first pages, hot keys of yesterday and today.",
+			Name: "tandian_warmup_entries_total", Help: "Entries loaded in advance: open sales, shop types, shops on first pages, hot keys of yesterday and today.",
 		}, []string{"what"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_warmup_failures_total", Help: "Failed parts of warm-ups; the next warm-up is within minutes.",
 		}, []string{"what"}),
 		seconds: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tandian_warmup_seconds", Help: "Duration of the warm-up at the start; 0 until it ends.",
+			Name: "tandian_warmup_seconds", Help: "Duration of the warm-up at startup; 0 until it ends.",
 		}),
 		finished: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tandian_warmup_finished", Help: "Whether the warm-up at the start has ended: 1 or 0.",
+			Name: "tandian_warmup_finished", Help: "1 if the warm-up at startup has ended, else 0.",
 		}),
 	}
 	reg.MustRegister(w.entries, w.failures, w.seconds, w.finished)

@@ -33,10 +33,10 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 	m.liveSessions = gauge("sessions", "Live feed sessions in this process.")
 	m.liveViewers = gauge("viewers", "Users whose follows are loaded for live feeds, including those that left moments ago.")
-	m.liveEvents = counter("events_total", "Log events delivered to the sessions of this process that they are due to.")
+	m.liveEvents = counter("events_total", "Log events delivered to sessions in this process.")
 	m.liveDelivered = counter("told_total", "Updates delivered to live feeds as they happened.")
 	m.liveReplayed = counter("replayed_total", "Missed updates delivered to live feeds.")
-	m.liveErrors = counter("errors_total", "Failed reads for live feeds, each retried.")
+	m.liveErrors = counter("errors_total", "Failed reads for live feeds. They are retried.")
 	m.liveHinted = counter("hinted_total", "Log events delivered from their announcement, without reading the log.")
 	m.liveFound = counter("found_total", "Log events found by reading the log, before their announcement or without one.")
 	m.liveReplays = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -49,7 +49,7 @@ func newWriterMetrics() *writerMetrics {
 		failed:     counter("commit_failures_total", "Failed transactions of order batches. They are retried."),
 		duplicates: counter("number_clashes_total", "Orders whose number belongs to another user. Must stay 0."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tandian_sale_commit_seconds", Help: "Commit time of an order batch.",
+			Name: "tandian_sale_commit_seconds", Help: "Duration of the commit of an order batch.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}),
 		tombstones: prometheus.NewCounterVec(prometheus.CounterOpts{

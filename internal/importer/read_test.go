@@ -102,7 +102,7 @@ func TestBrokenFilesReturnErrorPosition(t *testing.T) {
 		{"columns missing", "a.csv", "external_id,name,lat\na,b,1\n", "a.csv: line 1, column 1: as CSV, the header has no column type, lng; it needs external_id, type, name, lat, lng, between commas, semicolons or tabs. It is \"external_id,name,lat\""},
 		{"a column twice", "a.csv", "external_id,type,name,lat,lng,Lat\n", `a.csv: line 1, column 1: the header has the column "lat" twice`},
 		{"a quote without end", "a.csv", header + "a,cafe,c,1,2\nb,cafe,\"b,1,2\n", "a.csv: line 3: the file ends inside quotes that start in this row"},
-		{"a quote without end and bad rows", "a.csv", header + "b,cafe,\"b,1,2\nc\nd\n", "a.csv: line 2: the file ends within quotes"},
+		{"a quote without end and bad rows", "a.csv", header + "b,cafe,\"b,1,2\nc\nd\n", "a.csv: line 2: the file ends inside quotes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func New(db *ent.Client, box *outbox.Box, cfg Config) *Service {
 			Name: "tandian_media_uploads_total", Help: "Uploaded pictures by outcome.",
 		}, []string{"outcome"}),
 		collected: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_media_collected_total", Help: "Deleted pictures without a use.",
+			Name: "tandian_media_collected_total", Help: "Unused pictures that were deleted.",
 		}),
 	}
 	for _, outcome := range []string{uploadStored, uploadRejected, uploadBusy, uploadFailed} {

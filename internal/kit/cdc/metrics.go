@@ -20,7 +20,7 @@ func newMetrics(tables []Table, active func() bool) *metrics {
 			Name: "tandian_log_reader_lag_bytes", Help: "WAL retained by the replication slot, as last read by this process.",
 		}),
 		active: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "tandian_log_reader_active", Help: "1 while this process reads the log of the database.",
+			Name: "tandian_log_reader_active", Help: "1 while this process reads the database log.",
 		}, func() float64 {
 			if active() {
 				return 1
@@ -31,7 +31,7 @@ func newMetrics(tables []Table, active func() bool) *metrics {
 			Name: "tandian_log_reader_changes_total", Help: "Delivered changes of rows, by table.",
 		}, []string{"table"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_log_reader_missed_total", Help: "Possible losses of changes, after which everything counted as changed.",
+			Name: "tandian_log_reader_missed_total", Help: "Possible losses of changes, after which all cached values were invalidated.",
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_log_reader_errors_total", Help: "Failures to read the log or to deliver changes.",

@@ -32,12 +32,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "tandian_door_documents_total", Help: "Lookups of validated documents in the cache, by result: hit, miss.",
 	}, []string{"result"})
 	persisted := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients sent by hash alone, by result: hit, miss.",
+		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients sent by hash only, by result: hit, miss.",
 	}, []string{"result"})
 	m := &metrics{
 		documents: map[bool]prometheus.Counter{}, persisted: map[bool]prometheus.Counter{},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by code of the first error.",
+			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, rejected before execution, by code of the first error.",
 		}, []string{"code"}),
 		points:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_running_points", Help: "Complexity points of running queries and mutations."}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_event_streams", Help: "Open event streams."}),
@@ -50,7 +50,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.documents[found] = documents.WithLabelValues(result)
 		m.persisted[found] = persisted.WithLabelValues(result)
 	}
-	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions to broadcast sources, on sockets and event streams."})
+	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions to broadcast sources, on WebSockets and event streams."})
 	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "Separate executions that serve these subscriptions."})
 	m.personal = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_personal_selections", Help: "Selections whose responses depend on the caller, executed for each subscription."})
 	m.deliveries = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_deliveries_total", Help: "Updates delivered to subscriptions."})
@@ -116,14 +116,14 @@ func newSocketMetrics(reg prometheus.Registerer) *socketMetrics {
 	with := promauto.With(reg)
 	closes := with.NewCounterVec(prometheus.CounterOpts{
 		Name: socketMetricName + "_closes_total",
-		Help: "Closed sockets, by close code; 1006 is a lost or dropped connection.",
+		Help: "Closed WebSockets, by close code; 1006 is a lost or dropped connection.",
 	}, []string{"code"})
 	refused := with.NewCounterVec(prometheus.CounterOpts{
-		Name: socketMetricName + "_messages_refused_total", Help: "Refused messages of clients, by reason.",
+		Name: socketMetricName + "_messages_refused_total", Help: "Rejected messages from clients, by reason.",
 	}, []string{"reason"})
 	slow := with.NewCounterVec(prometheus.CounterOpts{
 		Name: socketMetricName + "_slow_total",
-		Help: "Times that a client did not take a message at once: queued, refused because of a full queue, dropped with 4512.",
+		Help: "Messages that a client did not accept immediately: queued, refused because the queue was full, or dropped with close code 4512.",
 	}, []string{"action"})
 	m := &socketMetrics{
 		open: with.NewGauge(prometheus.GaugeOpts{
@@ -133,7 +133,7 @@ func newSocketMetrics(reg prometheus.Registerer) *socketMetrics {
 			Name: socketMetricName + "_operations", Help: "Operations running on WebSockets.",
 		}),
 		queued: with.NewGauge(prometheus.GaugeOpts{
-			Name: socketMetricName + "_queue_bytes", Help: "Bytes queued for the clients of sockets.",
+			Name: socketMetricName + "_queue_bytes", Help: "Bytes queued for WebSocket clients.",
 		}),
 		closes:  map[string]prometheus.Counter{otherCode: closes.WithLabelValues(otherCode)},
 		refused: map[string]prometheus.Counter{},

@@ -51,15 +51,15 @@ const otherCode = "other"
 // NewGraphQLMetrics registers the metrics.
 func NewGraphQLMetrics(reg prometheus.Registerer) *GraphQLMetrics {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
+		Name: "tandian_graphql_operation_seconds", Help: "Duration of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"type", "outcome"})
 	fields := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with their subfields, by name.",
+		Name: "tandian_graphql_root_field_seconds", Help: "Duration of the fields of Query and Mutation, including their subfields, by name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"type", "field"})
 	g := &GraphQLMetrics{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_graphql_errors_total", Help: "Field errors sent to clients, by code. The server counts rejected operations separately.",
+		Name: "tandian_graphql_errors_total", Help: "Field errors sent to clients, by code. Rejected operations are counted separately.",
 	}, []string{"code"})}
 	reg.MustRegister(seconds, fields, g.errors)
 	g.seconds.series = func(k operationKind) prometheus.Observer { return seconds.WithLabelValues(string(k.of), k.outcome) }

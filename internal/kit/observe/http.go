@@ -86,7 +86,7 @@ type exchange struct {
 // X-Request-Id if that has 8 to 64 letters, digits or dashes. Otherwise it is random.
 func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Handler {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tandian_http_request_seconds", Help: "Time of HTTP requests, by route and status class.",
+		Name: "tandian_http_request_seconds", Help: "Duration of HTTP requests, by route and status class.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"route", "class"})
 	inFlight := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -79,7 +79,7 @@ func NewSet(cfg Config) *Set {
 			Message: "hourly limits are not enforced", Doings: []string{doingTake, doingRelease, doingAge},
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_quota_refused_total", Help: "Writes refused by an hourly limit, by kind.",
+			Name: "tandian_quota_refused_total", Help: "Writes rejected by an hourly limit, by kind.",
 		}, []string{"kind"}),
 	}
 	cfg.Registerer.MustRegister(s.refused)

@@ -32,7 +32,7 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 	m := &RedisMetrics{
 		reg: reg,
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tandian_redis_round_trip_seconds", Help: "Time of Redis round trips; a pipeline is one.", Buckets: roundTripBuckets,
+			Name: "tandian_redis_round_trip_seconds", Help: "Duration of Redis round trips; a pipeline counts as one.", Buckets: roundTripBuckets,
 		}, []string{"role"}),
 		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_commands_total", Help: "Redis commands, including those in pipelines.",
@@ -41,7 +41,7 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 			Name: "tandian_redis_errors_total", Help: "Failed Redis round trips.",
 		}, []string{"role"}),
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tandian_redis_breaker_open", Help: "Redis nodes with an open breaker, because they do not answer or refuse writes.",
+			Name: "tandian_redis_breaker_open", Help: "Redis nodes with an open breaker, because they do not respond or reject writes.",
 		}, []string{"role"}),
 		opened: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_breaker_opened_total", Help: "Opened Redis breakers.",

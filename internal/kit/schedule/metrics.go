@@ -33,7 +33,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"job"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tandian_schedule_last_success_timestamp_seconds",
-			Help: "Last success of a job in this process, in seconds since 1970; 0 if none since the start. Take the maximum of all processes.",
+			Help: "Time of the last success of a job in this process, in seconds since 1970; 0 if none since startup. Use the maximum over all processes.",
 		}, []string{"job"}),
 	}
 	if reg != nil {

@@ -25,10 +25,10 @@ type SQLMetrics struct {
 func NewSQLMetrics(reg prometheus.Registerer, db *sql.DB) *SQLMetrics {
 	m := &SQLMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tandian_sql_statement_seconds", Help: "Time of SQL statements, by verb, without statements of workers.", Buckets: buckets,
+			Name: "tandian_sql_statement_seconds", Help: "Duration of SQL statements, by verb, excluding those of workers.", Buckets: buckets,
 		}, []string{"verb"}),
 		workers: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tandian_sql_worker_statement_seconds", Help: "Time of SQL statements of workers, by verb.", Buckets: buckets,
+			Name: "tandian_sql_worker_statement_seconds", Help: "Duration of SQL statements of workers, by verb.", Buckets: buckets,
 		}, []string{"verb"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_sql_errors_total", Help: "Failed SQL statements, by verb.",

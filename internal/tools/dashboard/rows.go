@@ -84,7 +84,7 @@ func doorPanels() []panel {
 	return []panel{
 		{title: "HTTP requests by route", unit: "reqps", about: "Requests per second, by route.", queries: one(per("route", "http_request_seconds_count"), "{{route}}")},
 		{title: "HTTP responses by status class", unit: "reqps", about: "5xx are server errors, 4xx client errors.", queries: one(per("class", "http_request_seconds_count"), "{{class}}")},
-		{title: "HTTP latency", unit: "s", about: "Latency of /graphql requests, without event streams and WebSockets.", warn: .5, bad: 1, queries: quantiles("http_request_seconds", `route="/graphql"`)},
+		{title: "HTTP latency", unit: "s", about: "Latency of /graphql requests, excluding event streams and WebSockets.", warn: .5, bad: 1, queries: quantiles("http_request_seconds", `route="/graphql"`)},
 		{title: "GraphQL operations", unit: "reqps", about: "By type and outcome: partial has data and errors, failed has no data.", queries: one(per("type, outcome", "graphql_operation_seconds_count"), "{{type}} {{outcome}}")},
 		{title: "GraphQL latency", unit: "s", about: "p50, p95 and p99 of queries and mutations. Subscriptions are long-lived and not timed.", warn: .5, bad: 1, queries: []query{
 			{quantile(.5, "type", "graphql_operation_seconds"), "{{type}} p50"}, {quantile(.95, "type", "graphql_operation_seconds"), "{{type}} p95"}, {quantile(.99, "type", "graphql_operation_seconds"), "{{type}} p99"},
@@ -98,7 +98,7 @@ func doorPanels() []panel {
 			{share(per("", "door_documents_total", `result="hit"`), per("", "door_documents_total")), "documents"}, {per("result", "door_persisted_queries_total"), "persisted/s: {{result}}"},
 		}},
 		{title: "Logins", unit: "reqps", about: "Login codes requested, logins and session reads.", queries: []query{{per("", "login_codes_total"), "codes"}, {per("", "logins_total"), "logins"}, {per("", "login_guesses_refused_total"), "refused by --wrong-codes-per-hour"}, {per("", "session_reads_total"), "session reads"}}},
-		{title: "Login codes by country", unit: "reqps", about: "Codes handed to the sender, for the top ten calling codes. A new code that grows may be fraud.", queries: one("topk(10, "+per("calling_code", "login_codes_sent_total")+")", "{{calling_code}}")},
+		{title: "Login codes by country", unit: "reqps", about: "Codes handed to the sender, for the top ten calling codes. Sudden growth of a calling code may be fraud.", queries: one("topk(10, "+per("calling_code", "login_codes_sent_total")+")", "{{calling_code}}")},
 		{title: "Login codes rejected", unit: "reqps", about: "By the exceeded limit: client address, phone number, country or installation.", queries: one(per("reason", "login_code_refusals_total"), "{{reason}}")},
 	}
 }
@@ -162,7 +162,7 @@ func salePanels() []panel {
 		{title: "Redis bypass", unit: "short", about: "Partitions that bypass Redis now, and servers that avoid a Redis that evicts.", bad: 1, queries: []query{{sum("", of("sale_door_closed")), "partitions bypassed"}, {sum("", of("sale_evicting")), "servers avoiding Redis"}, {per("", "voucher_edit_failures_total"), "edits missing in Redis/s"}}},
 		{title: "Orders", unit: "reqps", about: "Order events: placed, paid, expired, refunded and others.", queries: one(per("event", "order_events_total"), "{{event}}")},
 		{title: "Sequence leases", unit: "reqps", about: "Leased ranges of order numbers, and failures.", queries: rates("sequence_leases_total", "sequence_failures_total")},
-		{title: "Locks of orders and jobs", unit: "reqps", about: "Locks in Redis (orders) and Postgres (jobs). Failed: the store did not respond. Lost: the lock expired before its release.", queries: rates("lock_acquired_total", "lock_waited_total", "lock_failed_total", "lock_lost_total", "lock_max_hold_total")},
+		{title: "Order and job locks", unit: "reqps", about: "Locks in Redis (orders) and Postgres (jobs). Failed: the store did not respond. Lost: the lock expired before its release.", queries: rates("lock_acquired_total", "lock_waited_total", "lock_failed_total", "lock_lost_total", "lock_max_hold_total")},
 	}
 }
 
@@ -173,7 +173,7 @@ func feedPanels() []panel {
 		{title: "Live feeds", unit: "short", about: "Open live feeds, and users with loaded follows.", queries: []query{{sum("", of("feed_live_sessions")), "sessions"}, {sum("", of("feed_live_viewers")), "viewers"}}},
 		{title: "Live feed updates", unit: "reqps", about: "Updates delivered live and replayed. Events announced by a hint (hinted), or found by polling the log (found).", queries: rates("feed_live_told_total", "feed_live_replayed_total", "feed_live_events_total", "feed_live_hinted_total", "feed_live_found_total", "feed_live_errors_total")},
 		{title: "Live feed lag", unit: "s", about: "How far each server is behind the feed log, in seconds and in entries.", warn: 1, bad: 5, queries: []query{{of("feed_live_lag_seconds"), "{{instance}}"}, {of("feed_live_lag_numbers"), "{{instance}} entries"}}},
-		{title: "Resumed live feeds", unit: "reqps", about: "Live feeds that resumed from a cursor: replayed from the log, or told to reload (resync).", queries: one(per("source", "feed_live_replays_total"), "{{source}}")},
+		{title: "Resumed live feeds", unit: "reqps", about: "Live feeds that resumed from a cursor: replayed from the log, or asked to reload (resync).", queries: one(per("source", "feed_live_replays_total"), "{{source}}")},
 		{title: "Notifications", unit: "reqps", about: "Keys that may have changed (told), watches notified (hints), and reads that followed.", queries: rates("live_told_total", "live_hints_total", "live_reads_total", "live_errors_total", "live_pubsub_published_total", "live_pubsub_unpublished_total")},
 		{title: "Pub/sub", unit: "short", about: "Subscribed servers and open watches. A new connection means that one was lost.", queries: []query{{sum("", of("live_pubsub_connected")), "subscribed servers"}, {sum("", of("live_watches")), "watches"}, {per("", "live_pubsub_connects_total"), "connects/s"}, {per("", "live_pubsub_probe_failures_total"), "dropped/s"}}},
 		{title: "Subscriptions", unit: "short", about: "Open WebSockets and event streams. Identical subscriptions share one execution per selection.", queries: []query{{sum("", of("door_sockets_open")), "WebSockets"}, {sum("", of("door_event_streams")), "event streams"}, {sum("", of("door_subscriptions")), "shared subscriptions"}, {sum("", of("door_selections")), "selections"}, {sum("", of("door_personal_selections")), "personal selections"}}},
@@ -225,11 +225,11 @@ func postgresPanels() []panel {
 		{title: "Longest transaction", unit: "s", about: "By session state.", warn: 60, bad: 300, queries: one("max by (state) (pg_stat_activity_max_tx_duration)", "{{state}}")},
 		{title: "WAL retained by slots", unit: "bytes", about: "WAL that Postgres retains for each replication slot. Above 1 GiB, an alert fires.", warn: 256 << 20, bad: 1 << 30, queries: one("max by (slot_name) (pg_replication_slots_pg_wal_lsn_diff)", "{{slot_name}}")},
 		{title: "Replication lag", unit: "bytes", about: "How far each replication client is behind: standbys and change data capture.", warn: 16 << 20, bad: 64 << 20, queries: one("max by (application_name) (pg_stat_replication_pg_wal_lsn_diff)", "{{application_name}}")},
-		{title: "Change data capture", unit: "short", about: "One server at a time reads the log of the database. Missed: changes may be lost, so all caches were invalidated.", queries: []query{{sum("", of("log_reader_active")), "readers"}, {per("table", "log_reader_changes_total"), "{{table}}/s"}, {per("", "log_reader_missed_total"), "missed/s"}, {maxBy("", of("log_reader_lag_bytes")), "bytes behind"}}},
+		{title: "Change data capture", unit: "short", about: "One server at a time reads the database log. Missed: changes may be lost, so all caches were invalidated.", queries: []query{{sum("", of("log_reader_active")), "readers"}, {per("table", "log_reader_changes_total"), "{{table}}/s"}, {per("", "log_reader_missed_total"), "missed/s"}, {maxBy("", of("log_reader_lag_bytes")), "bytes behind"}}},
 		{title: "SQL statements", unit: "ops", about: "Statements of requests and of workers.", queries: []query{{per("verb", "sql_statement_seconds_count"), "{{verb}}"}, {per("verb", "sql_worker_statement_seconds_count"), "workers: {{verb}}"}}},
 		{title: "SQL latency", unit: "s", about: "Duration of statements in requests.", warn: .1, bad: .5, queries: quantiles("sql_statement_seconds")},
 		{title: "SQL connection pools", unit: "short", about: "Connections of all servers, and waits for a connection.", queries: []query{{sum("", of("go_sql_open_connections")), "open"}, {sum("", of("go_sql_in_use_connections")), "in use"}, {sum("", of("go_sql_max_open_connections")), "limit"}, {per("", "go_sql_wait_count_total"), "waits/s"}, {per("", "go_sql_wait_duration_seconds_total"), "seconds waited/s"}}},
-		{title: "Failovers", unit: "short", about: "Standbys promoted in one hour, as detected by servers, and errors in the handling of failovers.", warn: 1, queries: []query{
+		{title: "Failovers", unit: "short", about: "Standby promotions detected by servers in one hour, and failed failover handling.", warn: 1, queries: []query{
 			{"sum(increase(" + of("database_promotions_total") + "[1h]))", "promotions"},
 			{"sum(increase(" + of("database_promotion_errors_total") + "[1h]))", "errors"},
 		}},
