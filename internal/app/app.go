@@ -260,7 +260,7 @@ func (a *App) open(components *Components, handler http.Handler) {
 	}
 	metrics := "http://" + browserAddr(cmp.Or(a.metricsAddr.Load(), a.addr.Load()))
 	a.log.Info("ready", "addr", a.Addr(), "database", components.DB.Name, "embedded", a.cfg.Embedded())
-	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n%s  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
+	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n%s  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nPress Ctrl-C to stop.\n\n",
 		base, playground, base, metrics, a.loginsText(), a.dataText())
 	close(a.ready)
 }
@@ -269,9 +269,9 @@ func (a *App) open(components *Components, handler http.Handler) {
 func (a *App) warnCodes() {
 	switch {
 	case a.cfg.CodeSender == "console":
-		a.log.Warn("login codes are printed on this terminal", "hint", "its readers can log in as any user; for real users set --code-sender webhook")
+		a.log.Warn("login codes are printed on this terminal", "hint", "anyone with access to it can log in as any user; for real users, set --code-sender webhook")
 	case a.cfg.CodeSender == "" && !a.cfg.Embedded():
-		a.log.Warn("login codes are not sent", "hint", "sendLoginCode answers UNAVAILABLE; set --code-sender webhook, or console to try the server")
+		a.log.Warn("login codes are not sent", "hint", "sendLoginCode returns UNAVAILABLE; set --code-sender webhook, or console to try the server")
 	}
 }
 
@@ -280,9 +280,9 @@ func (a *App) warnPayments() {
 	switch {
 	case a.cfg.Embedded(): // see dataText
 	case a.cfg.FakesPayments():
-		a.log.Warn("payments are fake", "hint", "every payment is confirmed without money; for real ones set --payment-webhook-secret")
+		a.log.Warn("payments are fake", "hint", "every payment is confirmed without money; for real payments, set --payment-webhook-secret")
 	case a.cfg.PaymentWebhookSecret == "":
-		a.log.Warn("payments are not set up", "hint", "payOrder answers UNAVAILABLE; set --payment-webhook-secret, or --fake-payments to try the server")
+		a.log.Warn("payments are not set up", "hint", "payOrder returns UNAVAILABLE; set --payment-webhook-secret, or --fake-payments to try the server")
 	}
 }
 
@@ -291,7 +291,7 @@ func (a *App) dataText() string {
 	if a.cfg.Embedded() {
 		note := "Everything runs in this process; data is stored in " + a.cfg.DataDir + ". For production, see DATABASE_URL and REDIS_URL in the README."
 		if a.cfg.FakesPayments() {
-			note += "\nPayments are fake: Alipay and WeChat Pay confirm at once, without money."
+			note += "\nPayments are fake: Alipay and WeChat Pay confirm immediately, without money."
 		}
 		return note
 	}

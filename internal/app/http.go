@@ -136,7 +136,7 @@ func (a *App) watchForwarded(next http.Handler) http.Handler {
 			ignored.Inc()
 			if warn.Allow() {
 				a.log.WarnContext(r.Context(), "forwarding header from an untrusted peer",
-					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For; its clients share one limit until then")
+					"hint", "if the peer is your proxy, add it to --trusted-proxies and let it set X-Forwarded-For; until then, its clients share one limit")
 			}
 		}
 		next.ServeHTTP(w, r)

@@ -231,7 +231,7 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 		if fresh {
 			note = " The account is new: no one has logged in with this phone yet."
 		}
-		_, err = fmt.Fprintf(c.stdout, "%v is %s now.%s\n", phone, role, note)
+		_, err = fmt.Fprintf(c.stdout, "%v is now %s.%s\n", phone, role, note)
 		return err
 	})
 }

@@ -35,7 +35,7 @@ func TestGrantAppliesToRunningServers(t *testing.T) {
 		{"MERCHANT", "MERCHANT", ""},
 	} {
 		out, errs, exit := stack.Command(t, "grant", "+86 138 0000 1111", step.role)
-		if exit != 0 || out != "138****1111 is "+step.want+" now.\n" {
+		if exit != 0 || out != "138****1111 is now "+step.want+".\n" {
 			t.Fatalf("grant: %d %q %s", exit, out, errs)
 		}
 		testkit.Eventually(t, 500*time.Millisecond, func() bool { return roleOf() == step.want }) // ten times the promised delay
@@ -45,7 +45,7 @@ func TestGrantAppliesToRunningServers(t *testing.T) {
 	}
 	// The first administrator of a real installation has no account yet.
 	out, errs, exit := stack.Command(t, "grant", "13800003333", "ADMIN")
-	if exit != 0 || !strings.Contains(out, "138****3333 is ADMIN now. The account is new") {
+	if exit != 0 || !strings.Contains(out, "138****3333 is now ADMIN. The account is new") {
 		t.Errorf("grant: %d %q %s", exit, out, errs)
 	}
 	admin, other := s.Login(t, "13800003333")

@@ -33,7 +33,7 @@ const (
 // counts, every two seconds: it misses one excess buyer that offsets a missing one.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; reported, never repaired", Rate: scanSales, Run: s.scanStocks},
+		{Name: "pieces", Description: "sold stock of each sale, with its live orders; reported, never repaired", Rate: scanSales, Run: s.scanStocks},
 		{Name: "sales", Description: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
 		{Name: "queues", Description: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
 	}

@@ -43,10 +43,10 @@ func (b queueFindings) report(r *reconcile.Run, p int) {
 		r.Report(fmt.Sprintf("queue %d: entry %s of order %d, which has a row", p, d.id, d.Order))
 	}
 	for _, d := range b.late {
-		r.Report(fmt.Sprintf("queue %d: entry %s of order %d waits since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
+		r.Report(fmt.Sprintf("queue %d: entry %s of order %d has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
 	}
 	for _, h := range b.unreserved {
-		r.Report(fmt.Sprintf("queue %d: user %d is no buyer of sale %d in Redis, but has queued order %d", p, h.User, h.Voucher, h.Order))
+		r.Report(fmt.Sprintf("queue %d: user %d is not a buyer of sale %d in Redis, but has queued order %d", p, h.User, h.Voucher, h.Order))
 	}
 }
 

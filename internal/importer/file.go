@@ -79,8 +79,8 @@ func (r *Report) findings() []struct {
 		{"with bad coordinates", r.BadCoordinates},
 		{"without an id", r.NoID},
 		{"given again (the last one counts)", r.Duplicate},
-		{"with a text too long (cut)", r.TooLong},
-		{"with an unreadable price or score (left out)", r.BadValue},
+		{"with text that is too long (truncated)", r.TooLong},
+		{"with an unreadable price or score (omitted)", r.BadValue},
 		{"without tags (geometry only)", r.Untagged},
 	}
 }

@@ -104,7 +104,7 @@ func (s *Service) scanEvents(ctx context.Context, r *reconcile.Run) error {
 			return err
 		}
 		if missing := until - from - int64(n); missing != 0 {
-			r.Report(fmt.Sprintf("feed: %d numbers missing in %d to %d", missing, from+1, until))
+			r.Report(fmt.Sprintf("feed: %d numbers missing from %d to %d", missing, from+1, until))
 		}
 	}
 	return nil

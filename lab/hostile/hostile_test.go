@@ -301,7 +301,7 @@ func startVictim(t *testing.T) *victim {
 // greeted reads what the program prints when it is ready.
 func (v *victim) greeted(t *testing.T, out io.Reader) {
 	t.Helper()
-	said := readUntil(t, out, "Ctrl-C stops.")
+	said := readUntil(t, out, "Press Ctrl-C to stop.")
 	port := regexp.MustCompile(`API\s+http://[^/]*:(\d+)/graphql`).FindStringSubmatch(said)
 	customer := regexp.MustCompile(`customer +phone (\S+) +password (\S+)`).FindStringSubmatch(said)
 	if port == nil || customer == nil {

@@ -209,7 +209,7 @@ export class Server {
     }
     // It is ready slightly before the terminal shows this and the logins.
     await this.#waitForOutput('that it is ready', (output) =>
-      output.slice(before).includes('Ctrl-C stops.') ? output : undefined,
+      output.slice(before).includes('Press Ctrl-C to stop.') ? output : undefined,
     )
     if (stack === 'embedded' && this.#logins.length > 0) this.#readLogins()
   }
