@@ -24,8 +24,8 @@ func TestInvalidSettingsAreOneLine(t *testing.T) {
 		want string
 	}{
 		{"address", []string{"--addr", "8080"}, `--addr: must be HOST:PORT, not "8080"`},
-		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: it must begin with postgres://"},
-		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it must begin with redis://"},
+		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: must begin with postgres://"},
+		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: must begin with redis://"},
 		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
 		{"log level", []string{"--log-level", "loud"}, "--log-level"},
 		{"part", []string{"--run", "api,cook"}, `--run: unknown part "cook"`},

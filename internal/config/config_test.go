@@ -317,15 +317,15 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: must be HOST:PORT, not "8080"`},
 		{"metrics without a port", func(c *config.Config) { c.MetricsAddr = "9090" }, `--metrics-addr: must be HOST:PORT, not "9090"`},
 		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: must be HOST:PORT, not "a\nb"`},
-		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
+		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: must begin with postgres://"},
 		{"several hosts without a primary", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
 		{"several hosts with ports each", func(c *config.Config) {
 			c.DatabaseURL = "postgres://ann:hunter2@a:1,b:2/db?target_session_attrs=read-write"
 		}, "--database-url: ports of several hosts must follow all hosts"},
 		{"a database URL that cannot be read", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2%@host" }, "--database-url: "},
-		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: it must begin with redis://"},
-		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},
-		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: it cannot be read"},
+		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: must begin with redis://"},
+		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: malformed URL"},
+		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: malformed URL"},
 		{"invalid Redis database", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
 		{"an even number of lock nodes", func(c *config.Config) {
 			c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis://a", "redis://b"}
@@ -335,7 +335,7 @@ func TestEachInvalidValueIsOneLine(t *testing.T) {
 		}, "--redis-lock-urls: a node is listed twice"},
 		{"a cluster as a lock node", func(c *config.Config) { c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis+cluster://a"} }, "--redis-lock-urls: a node must be a single independent master"},
 		{"lock nodes with an embedded Redis", func(c *config.Config) { c.RedisLockURLs = []string{"redis://a"} }, "--redis-lock-urls: requires --redis-url"},
-		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: it must begin with redis://"},
+		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: must begin with redis://"},
 		{"a CA that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCA = "rediss://host", "none" }, "--redis-ca: read the CA: open none: "},
 		{"a CA of a Redis without TLS", func(c *config.Config) { c.RedisURL, c.RedisCA = "redis://host", "none" }, "--redis-ca: requires a rediss:// URL"},
 		{"a certificate without its key", func(c *config.Config) { c.RedisURL, c.RedisCert = "rediss://host", "none" }, "--redis-cert: requires --redis-key"},

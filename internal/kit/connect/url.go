@@ -8,7 +8,7 @@ import (
 )
 
 // EscapeHint explains how to escape a user and a password in a URL.
-const EscapeHint = "in a password, / ? # and @ are written %2F %3F %23 and %40"
+const EscapeHint = "escape / ? # and @ in a password as %2F %3F %23 and %40"
 
 // SplitsPassword reports whether an unescaped / ? or # in the password of u was parsed as the end of
 // its host. If so, errors must not contain any part of u.
@@ -34,7 +34,7 @@ func ParseError[T any](u *url.URL, parse func(string) (T, error)) error {
 		}
 	}
 	if len(shown) == 0 {
-		return errors.New("it cannot be read")
+		return errors.New("malformed URL")
 	}
 	return errors.New(strings.Join(shown, ": "))
 }

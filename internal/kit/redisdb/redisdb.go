@@ -180,7 +180,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	base, topology, _ := strings.Cut(scheme, "+")
 	raw = base + "://" + rest
 	if strings.Contains(rest, "#") { // the rest would be ignored
-		return nil, "", errors.New("it cannot be read; " + connect.EscapeHint)
+		return nil, "", errors.New("malformed URL; " + connect.EscapeHint)
 	}
 	switch {
 	case topology == "" && (base == "redis" || base == "rediss" || base == "unix"):
@@ -215,13 +215,13 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	return nil, "", errNoRedisURL
 }
 
-var errNoRedisURL = errors.New("it must begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+var errNoRedisURL = errors.New("must begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
 
 // redisURLError returns the error of parse, a function of go-redis, without secrets.
 func redisURLError[T any](raw string, parse func(string) (T, error)) error {
 	u, err := url.Parse(raw)
 	if err != nil || connect.SplitsPassword(u) {
-		return errors.New("it cannot be read; " + connect.EscapeHint)
+		return errors.New("malformed URL; " + connect.EscapeHint)
 	}
 	return connect.ParseError(u, parse)
 }

@@ -24,7 +24,7 @@ var sessionPostgres string
 
 // errPooled reports a connection pooler that does not assign one server session to each connection.
 // Locks, LISTEN and prepared statements need a session.
-var errPooled = errors.New("the database URL leads to a connection pooler in transaction or statement mode, " +
+var errPooled = errors.New("the database URL points to a connection pooler in transaction or statement mode, " +
 	"which runs the statements of one connection in different server sessions: " +
 	"set the pooler to session mode (PgBouncer: pool_mode = session), or connect to Postgres directly")
 

@@ -128,7 +128,7 @@ func CheckDatabaseURL(raw string) error {
 func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return nil, pq.Config{}, errors.New("it must begin with postgres:// and must look like postgres://user@host/database")
+		return nil, pq.Config{}, errors.New("must begin with postgres:// and look like postgres://user@host/database")
 	}
 	hosts := rest[strings.LastIndex(rest, "@")+1:]
 	hosts, _, _ = strings.Cut(hosts, "/")
@@ -138,7 +138,7 @@ func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || connect.SplitsPassword(u) {
-		return nil, pq.Config{}, errors.New("it must look like postgres://user@host/database; " + connect.EscapeHint)
+		return nil, pq.Config{}, errors.New("must look like postgres://user@host/database; " + connect.EscapeHint)
 	}
 	// Without target_session_attrs, pq connects to the first host that answers, maybe a standby.
 	if several := strings.Contains(u.Host+u.Query().Get("host"), ","); several && u.Query().Get("target_session_attrs") != "read-write" {
