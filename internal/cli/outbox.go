@@ -19,7 +19,7 @@ func (c *commands) outboxCommands() *cobra.Command {
 			Use: "replay [TOPIC]", Short: "let running servers retry parked jobs, of one topic or of all", RunE: c.outboxReplay,
 			Args: func(_ *cobra.Command, args []string) error {
 				if len(args) > 1 {
-					return cmdline.Refuse("outbox replay takes one TOPIC, not %d", len(args))
+					return cmdline.Refuse("outbox replay takes at most one TOPIC, not %d", len(args))
 				}
 				return nil
 			},

@@ -72,9 +72,15 @@ func TestOutboxCommandsShowAndRetryJobs(t *testing.T) {
 
 func TestOutboxCommandsRejectWrongCalls(t *testing.T) {
 	stack := apptest.Embedded(t)
-	for _, args := range [][]string{{"status", "two"}, {"replay", "one", "two"}} {
-		if _, errs, code := stack.Command(t, append([]string{"outbox"}, args...)...); code != 2 || !strings.Contains(errs, "unexpected argument") {
-			t.Errorf("outbox %v: exit %d, %s", args, code, errs)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"status", "two"}, `unexpected argument "two"`},
+		{[]string{"replay", "one", "two"}, "takes at most one TOPIC, not 2"},
+	} {
+		if _, errs, code := stack.Command(t, append([]string{"outbox"}, tc.args...)...); code != 2 || !strings.Contains(errs, tc.want) {
+			t.Errorf("outbox %v: exit %d, %s", tc.args, code, errs)
 		}
 	}
 }
