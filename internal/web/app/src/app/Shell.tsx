@@ -31,7 +31,7 @@ const useTexts = texts(
     orders: '订单',
     me: '我的',
     newNotes: (n) => `${n} 篇新笔记`,
-    offline: '网络已断开，内容可能不是最新。',
+    offline: '网络已断开，内容可能不是最新的。',
     unreachable: '无法连接服务器，正在重试…',
   },
 )

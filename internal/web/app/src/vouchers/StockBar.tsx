@@ -8,7 +8,7 @@ import { useLiveSale } from './useLiveSale'
 const useTexts = texts(
   {
     left: (n: string) => `${n} left`,
-    soldOut: 'Sold out. Check back, cancelled orders are released.',
+    soldOut: 'Sold out. Check back later: cancelled orders go back on sale.',
   },
   { left: (n) => `剩余 ${n} 张`, soldOut: '已抢光，有人取消时可能再次放出。' },
 )

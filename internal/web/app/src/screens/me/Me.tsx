@@ -40,7 +40,8 @@ const useTexts = texts(
     title: 'Me',
     level: (n: number) => `Level ${n}`,
     points: (n: string) => (n === '1' ? '1 point' : `${n} points`),
-    more: (n: string, level: number) => `${n} more to level ${level}`,
+    more: (n: string, level: number) =>
+      `${n === '1' ? '1 point' : `${n} points`} to level ${level}`,
     highest: 'Highest level',
     notes: 'Notes',
     followers: 'Followers',
@@ -93,7 +94,7 @@ const useTexts = texts(
     CUSTOMER: '',
     language: '语言',
     signOut: '退出登录',
-    signedOutOffline: '本机已退出登录。未能连接服务器，会话将自动过期。',
+    signedOutOffline: '本机已退出登录。未能连接服务器，登录状态将自动失效。',
   },
 )
 

@@ -28,7 +28,7 @@ const useTexts = texts(
     here: '本设备',
     used: (when) => `最近使用：${when}`,
     end: '退出登录',
-    endNamed: (device) => `退出登录 ${device}`,
+    endNamed: (device) => `退出 ${device} 的登录`,
     endOthers: '退出其他所有设备',
     ended: '已退出登录。',
   },

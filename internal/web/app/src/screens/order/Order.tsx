@@ -74,7 +74,7 @@ const useTexts = texts(
   {
     title: '订单详情',
     QUEUED: '正在确认订单…',
-    queuedText: '可以离开此页，无需重复下单。',
+    queuedText: '你可以离开此页，无需重复下单。',
     UNPAID: '已为你保留',
     unpaidText: '请在倒计时结束前支付。',
     PAID: '待使用',

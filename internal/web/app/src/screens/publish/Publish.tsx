@@ -33,7 +33,7 @@ const useTexts = texts(
     noShop: 'Choose a shop.',
     noTitle: 'Add a title.',
     noContent: 'Write something about the shop.',
-    long: (n: number, of: number) => `${n} / ${of}. Shorten it a little.`,
+    long: (n: number, of: number) => `${n} / ${of}. Make it shorter.`,
     go: 'Publish',
     waiting: 'Uploading photos…',
     failed: 'Some photos didn’t upload. Retry or remove them.',
@@ -43,7 +43,7 @@ const useTexts = texts(
     outcomeHint: 'Check your notes before you publish again, so you don’t post it twice.',
     viewNotes: 'View my notes',
     again: 'Publish again',
-    discard: 'It’s published, discard draft',
+    discard: 'Already published? Discard draft',
   },
   {
     title: '写笔记',

@@ -45,7 +45,7 @@ const useTexts = texts(
   },
   {
     title: '登录',
-    intro: '新手机号将自动注册。',
+    intro: '未注册的手机号将自动创建账号。',
     phone: '手机号',
     phoneHint: '11 位中国大陆手机号，或带国家代码的号码，如 +44 7700 900123。',
     send: '获取验证码',
