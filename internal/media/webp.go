@@ -15,7 +15,6 @@ import (
 // as four channels, and the colours.
 const webpBytes = 6.2
 
-// errNoWebP is returned for a file without a picture.
 var errNoWebP = errors.New("WebP file has no image")
 
 // A webpFile holds the relevant chunks of a WebP, the first one of each name. Their order, the
