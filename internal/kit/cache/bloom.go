@@ -62,7 +62,7 @@ func (g *existenceFilter[K]) excludes(k K) bool {
 // foundAbsent counts a key that passed the filter and does not exist.
 func (g *existenceFilter[K]) foundAbsent() { g.passed.Add(1) }
 
-// add adds keys. Call it before readers can look for them.
+// add must be called before readers can look for the keys.
 func (g *existenceFilter[K]) add(ks ...K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +103,7 @@ func (g *existenceFilter[K]) needsBuild() bool {
 	return false
 }
 
-// isDue reports whether it is time for a build, and records the time if so.
+// isDue reports whether it is time for a build, and records the attempt if so.
 func (g *existenceFilter[K]) isDue(now int64) bool {
 	last := g.lastTried.Load()
 	since := time.Duration(now - last)
@@ -119,8 +119,7 @@ func (g *existenceFilter[K]) resetMeasurement() {
 	g.passed.Store(0)
 }
 
-// startBuild records added keys from now on, for the build that must follow. It reports false
-// if a build is running.
+// startBuild records added keys for the build that must follow. It reports false during a build.
 func (g *existenceFilter[K]) startBuild() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,8 +130,7 @@ func (g *existenceFilter[K]) startBuild() bool {
 	return true
 }
 
-// build reads all keys and exchanges the filter, after startBuild. After an error the old
-// filter remains.
+// build replaces the filter, after startBuild. After an error the old filter remains.
 func (g *existenceFilter[K]) build(ctx context.Context) error {
 	seed := maphash.MakeSeed() // a new seed: a false positive does not last forever
 	hashes, err := g.collect(ctx, seed)
@@ -178,7 +176,6 @@ type filter struct {
 	keys     atomic.Int64
 }
 
-// newFilter returns a filter with room for a quarter more keys.
 func newFilter(seed maphash.Seed, keys int64) *filter {
 	capacity := keys + keys/4 + 1000
 	perKey := -math.Log(falsePositives) / (math.Ln2 * math.Ln2)
@@ -190,7 +187,6 @@ func newFilter(seed maphash.Seed, keys int64) *filter {
 	}
 }
 
-// bit returns word and mask of the i-th bit of a hash.
 func (f *filter) bit(h uint64, i int) (word *atomic.Uint64, mask uint64) {
 	step := bits.RotateLeft64(h, 32)*0x9E3779B97F4A7C15 | 1
 	at, _ := bits.Mul64(h+uint64(i)*step, uint64(len(f.words))*64) // the high half: [0, bits) without a division

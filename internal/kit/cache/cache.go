@@ -9,8 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// ErrNotFound reports that the loader has no value for the key, now or when the absence was
-// stored.
+// ErrNotFound reports that the loader has no value for the key, or had none at the last load.
 var ErrNotFound = errors.New("cache: not found")
 
 // ErrBusy reports that a value is not cached and cannot be fetched now. Either all load slots
@@ -148,9 +147,8 @@ func Pointers[K comparable, V any](found map[K]V) map[K]*V {
 }
 
 // Invalidate removes keys from Redis and from this process, including stored absences. Running
-// loads of these keys cannot store their results. The existence filter learns that the keys
-// may exist. Call it after the commit of every insert, update and delete of loaded data, never
-// before.
+// loads of these keys cannot store their results. The existence filter lets the keys pass. Call
+// it after the commit of every insert, update and delete of loaded data, never before.
 //
 // After it returns nil, no later read returns an older value, within the limits of
 // [Cache.Get]. After an error some keys may still have one: repeat the call until it succeeds.

@@ -84,7 +84,6 @@ type maintained interface {
 	// warmPrefix returns the Redis key prefix of this cache, or false if its hot keys are not
 	// saved.
 	warmPrefix() (prefix string, ok bool)
-	// Warm reads the saved hot keys.
 	Warm(ctx context.Context) (read int, err error)
 }
 
@@ -207,7 +206,6 @@ func (c *Client) ensureEpoch(ctx context.Context) {
 	}
 }
 
-// allCaches returns a copy of the list of caches.
 func (c *Client) allCaches() []maintained {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,15 +226,14 @@ func (c *Client) Stats() []Stats {
 // HotKeys returns up to n of the keys that this process reads most, the hottest first.
 func (c *Client) HotKeys(n int) []HotKey { return c.hot.top(n) }
 
-// Wait blocks until no load runs. Call it at shutdown, after the last read and before the
-// stores close: a load outlives its reader, by at most LoadTimeout and two round trips.
-// Pending second deletions run at once.
+// Wait blocks until no load runs. Call it at shutdown, after the last read and before the stores
+// close. A load outlives its reader, by at most LoadTimeout and two round trips. Pending second
+// deletions run at once.
 func (c *Client) Wait() {
 	c.close()
 	c.loads.Wait()
 }
 
-// register adds a policy with its local state and its cache, if any.
 func (c *Client) register(p Policy, m localState, cache maintained) *counters {
 	c.mu.Lock()
 	defer c.mu.Unlock()

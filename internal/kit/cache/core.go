@@ -204,7 +204,7 @@ func (c *core[K, V]) findMany(ctx context.Context, ks []K) (map[K]V, error) {
 	return found, c.findRemote(ctx, remote, found)
 }
 
-// findRemote adds the values of keys that are not in local memory.
+// findRemote adds the values of keys that are not in local memory to found.
 func (c *core[K, V]) findRemote(ctx context.Context, ks []K, found map[K]V) error {
 	if len(ks) == 0 {
 		return nil
@@ -268,7 +268,6 @@ func (c *core[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missin
 	return missing, refused, err
 }
 
-// invalidate is [Cache.Invalidate].
 func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 	ctx = context.WithoutCancel(ctx)
 	all := c.wants(ks)
@@ -280,8 +279,7 @@ func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 	return nil
 }
 
-// remove deletes records and then publishes the keys, so that a receiver cannot find the
-// records again.
+// remove deletes records before it publishes the keys: a receiver must not find the old ones.
 func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	for part := range slices.Chunk(all, batch) {
 		err := c.client.remove(ctx, names(part))
@@ -300,12 +298,10 @@ func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	return nil
 }
 
-// hasLocalState reports whether processes hold state of this cache that messages keep fresh.
-// Running loads need no message: their results never serve readers that came after an
-// invalidation.
+// hasLocalState reports whether other processes need messages of this cache. Running loads do
+// not: their results never serve readers that came after an invalidation.
 func (c *core[K, V]) hasLocalState() bool { return c.local != nil || c.existence != nil }
 
-// publish sends changed keys to the other processes, unless they hold no state of this cache.
 func (c *core[K, V]) publish(ctx context.Context, wants []want[K]) error {
 	if c.client.bus == nil || !c.hasLocalState() {
 		return nil
@@ -317,8 +313,7 @@ func (c *core[K, V]) publish(ctx context.Context, wants []want[K]) error {
 	return c.client.publishKeys(ctx, c.policy.Name, texts)
 }
 
-// removeLater runs the second deletion, if the policy has one. The ctx must not end with the
-// request.
+// removeLater starts the second deletion of the policy, if any. ctx must outlive the request.
 func (c *core[K, V]) removeLater(ctx context.Context, all []want[K]) {
 	if c.policy.SecondDelete <= 0 {
 		return
@@ -336,7 +331,6 @@ func (c *core[K, V]) removeLater(ctx context.Context, all []want[K]) {
 	})
 }
 
-// receive drops keys that another process invalidated.
 func (c *core[K, V]) receive(texts []string) {
 	if c.source.parse == nil {
 		c.reset()
@@ -354,7 +348,6 @@ func (c *core[K, V]) receive(texts []string) {
 	c.forget(wants)
 }
 
-// reset drops all local state, also the existence filter.
 func (c *core[K, V]) reset() {
 	c.forgetAll()
 	if c.existence != nil {
@@ -362,7 +355,6 @@ func (c *core[K, V]) reset() {
 	}
 }
 
-// markExisting is [Cache.MarkExisting].
 func (c *core[K, V]) markExisting(ks []K) {
 	if c.existence != nil {
 		c.existence.add(ks...)
@@ -401,7 +393,7 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, stored func(n int)) {
 }
 
 // finishPut handles the replies of putScript. It returns the number of stored values and the
-// keys that a full Redis rejected; it still accepts deletions.
+// keys to delete instead: a full Redis rejects stores but accepts deletions.
 func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*redis.Cmd) (count int, full []K, err error) {
 	c.forget(wants)
 	for i, cmd := range answers {
@@ -438,7 +430,6 @@ func (c *core[K, V]) forget(wants []want[K]) {
 	}
 }
 
-// pin is [Cache.Pin].
 func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 	if c.local != nil {
 		ks = c.local.pins.set(c.client.clock.now.Load(), c.client.clock.at(until), ks)
@@ -450,10 +441,8 @@ func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 	return err
 }
 
-// Stats is [Cache.Stats].
 func (c *core[K, V]) Stats() Stats { return c.counts.snapshot() }
 
-// excludes reports whether a key certainly does not exist.
 func (c *core[K, V]) excludes(ctx context.Context, k K) bool {
 	if !c.usesFilter(ctx) || !c.existence.excludes(k) {
 		return false
@@ -478,7 +467,7 @@ func (c *core[K, V]) overLimit(keys int) error {
 	return fmt.Errorf("read cache %s: %w", c.policy.Name, ErrBusy)
 }
 
-// stale returns an expired entry of this process that may replace an unavailable value.
+// stale returns an expired local entry that may replace an unavailable value.
 func (c *core[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
 	if c.local == nil || skipsLocal(ctx) {
 		return nil, false
@@ -519,7 +508,6 @@ func (c *core[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, e
 	return nil
 }
 
-// due reports whether a returned value should be reloaded.
 func (c *core[K, V]) due(f result[V]) bool {
 	now := c.client.wall()
 	if f.due(now, 0, 0) {
@@ -529,7 +517,7 @@ func (c *core[K, V]) due(f result[V]) bool {
 	return c.policy.Beta > 0 && f.due(now, c.policy.Beta, rand.Float64())
 }
 
-// storeLocal stores a result in the memory of this process if the policy allows it.
+// storeLocal stores a result if the policy allows it. Otherwise it drops an older entry.
 func (c *core[K, V]) storeLocal(w *want[K], f result[V]) {
 	if c.local == nil {
 		return
@@ -596,9 +584,9 @@ func (c *core[K, V]) nameOf(k K) string {
 	return tagged(c.prefix, text)
 }
 
-// tagged completes a key whose prefix ends with an opening brace. The text becomes the hash
-// tag that puts value and lease into one slot. A text that would make the tag empty gets an
-// underscore in front, and so does a text that starts with one.
+// tagged completes a key whose prefix ends with an opening brace. The text becomes the hash tag
+// that puts value and lease into one slot. It gets an underscore in front if the tag would be
+// empty, or if it starts with one, so that keys stay distinct.
 func tagged(prefix, text string) string {
 	if text == "" || text[0] == '}' || text[0] == '_' {
 		text = "_" + text
@@ -711,7 +699,6 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
-// redisFailed counts and logs a failure that no caller receives.
 func (c *core[K, V]) redisFailed(ctx context.Context, err error) {
 	c.counts.redisErrors.Add(1)
 	c.client.logFailure(ctx, "read Redis", c.policy.Name, err)

@@ -5,8 +5,8 @@
 // # Use
 //
 // A [Client] holds the resources that the caches of one process share. A [Cache] stores one kind
-// of value under one [Policy] and loads it from a [Source]. Keys are comparable; values survive
-// a round trip through JSON:
+// of value under one [Policy] and loads it from a [Source]. Keys are comparable. Values must
+// survive a round trip through JSON:
 //
 //	client, err := cache.NewClient(rdb, cache.Options{Prefix: "td", Registerer: reg, Log: log})
 //	go client.Run(ctx)
@@ -70,8 +70,8 @@
 // # Loads
 //
 // Usually all processes together run one loader call per missing key at a time. Other readers
-// wait for its result. A reader never receives data that was read before its own call began; flight.go
-// explains how. A load outlives the reader that started it, so a cancelled request costs other
+// wait for its result. A reader never receives data that was read before its own call began (see
+// flight.go). A load outlives the reader that started it, so a cancelled request costs other
 // readers nothing.
 //
 // Policies and the client bound the number of concurrent loader calls. TTLs have jitter. A value

@@ -27,11 +27,10 @@ type ListRange[K comparable] struct {
 	Limit  int   // at least 1
 }
 
-// listItems are the first items of a list, as pairs of Pos and ID: a record is
-// "[[9,4],[7,1]]".
+// listItems are the first items of a list as pairs of Pos and ID. A record is "[[9,4],[7,1]]".
 type listItems [][2]int64
 
-// maxItemBytes is the longest text of an item in a record, with a comma.
+// maxItemBytes is the maximum length of an item in a record, with its comma.
 const maxItemBytes = len("[-9223372036854775808,-9223372036854775808],")
 
 // FirstPages caches the first items of one list per owner. It is for pages that show the lists
@@ -125,8 +124,7 @@ func (f *FirstPages[K]) wrap(err error) error {
 	return nil
 }
 
-// page returns a page of the items, or false if they do not cover it. If whole, the items are
-// the whole list.
+// page returns false if the items do not cover the page. If whole, they are the whole list.
 func (f listItems) page(before int64, first int, whole bool) (ListPage, bool) {
 	skip, _ := slices.BinarySearchFunc(f, before, func(s [2]int64, before int64) int {
 		return cmp.Or(cmp.Compare(before, s[0]), -1) // excludes the position itself
@@ -193,8 +191,7 @@ func (f *FirstPages[K]) loadBeyond(ctx context.Context, ranges []ListRange[K]) (
 	return lists, nil
 }
 
-// read calls the loader and checks its result: unordered items would silently produce pages
-// with gaps.
+// read calls the loader and checks its result: unordered items would produce pages with gaps.
 func (f *FirstPages[K]) read(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error) {
 	lists, err := f.load(ctx, ranges)
 	if err != nil {

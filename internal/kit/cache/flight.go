@@ -18,7 +18,7 @@ type want[K comparable] struct {
 	generation int64 // of the table at the Redis read; 0: none
 }
 
-// load is one detached run of acquire, load and store for some keys.
+// load is one detached acquire, load and store of some keys.
 type load struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -27,8 +27,8 @@ type load struct {
 	readers    int  // waiting for any of its flights; guarded by flights.mu
 }
 
-// flight is the passage of one key through a load. Readers of the same key in this process
-// join it instead of reading Redis repeatedly.
+// flight is one key in a load. Readers of the same key in this process join it instead of
+// reading Redis repeatedly.
 //
 // A flight has rounds: each command or call that may decide its outcome starts one. The
 // outcome counts for readers that joined before the deciding round, because the data was read
@@ -56,7 +56,7 @@ type flights[K comparable, V any] struct {
 	byKey map[K]*flight[K, V]
 }
 
-// waiter is a reader's place in a flight.
+// waiter is one reader in a flight.
 type waiter[K comparable, V any] struct {
 	*flight[K, V]
 	original want[K] // the reader's want, unchanged by the flight
@@ -89,7 +89,7 @@ func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (waiters []wa
 	return waiters, own, started
 }
 
-// newLoad returns a load with the values of ctx. It does not end with ctx.
+// newLoad returns a load with the values of ctx that does not end with ctx.
 func newLoad(ctx context.Context) *load {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	return &load{ctx: ctx, cancel: cancel}
@@ -109,7 +109,6 @@ func (f *flights[K, V]) leave(s waiter[K, V]) {
 	}
 }
 
-// abandoned reports whether a load has no waiters.
 func (f *flights[K, V]) abandoned(l *load) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,8 +124,7 @@ func (f *flights[K, V]) begin(list []*flight[K, V]) {
 	}
 }
 
-// end sets the outcome of a flight, once. It detaches the flight first, so no reader joins it
-// afterwards.
+// end sets the outcome of a flight, once. It first detaches the flight, so no reader can join.
 func (f *flights[K, V]) end(fl *flight[K, V], o outcome[V], decided int) {
 	f.detach([]*flight[K, V]{fl})
 	fl.outcome, fl.decided = o, decided
@@ -148,7 +146,6 @@ func (f *flights[K, V]) forgetAll() {
 	clear(f.byKey)
 }
 
-// detach prevents new readers from joining these flights.
 func (f *flights[K, V]) detach(list []*flight[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +156,6 @@ func (f *flights[K, V]) detach(list []*flight[K, V]) {
 	}
 }
 
-// over reports whether the flight has an outcome.
 func (fl *flight[K, V]) over() bool {
 	select {
 	case <-fl.done:

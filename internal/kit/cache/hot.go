@@ -21,7 +21,7 @@ const (
 // topKeys finds the most-read keys in bounded memory. The method is Space-Saving, from
 // "Efficient Computation of Frequent and Top-k Elements in Data Streams" (Metwally, Agrawal,
 // El Abbadi, ICDT 2005). A new key replaces the rarest one and inherits its count as possible
-// error. Any key with more than one in hotTracked of all hits is counted. It is safe for
+// error. A key with more than 1/hotTracked of all hits is always tracked. It is safe for
 // concurrent use.
 type topKeys struct {
 	mu    sync.Mutex
@@ -59,7 +59,6 @@ func (t *topKeys) add(key string, hits int64) {
 	heap.Fix(&t.heap, 0)
 }
 
-// hot reports whether the certain hits of a key suffice.
 func (t *topKeys) hot(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +66,6 @@ func (t *topKeys) hot(key string) bool {
 	return c != nil && c.hits-c.error >= hotEnough
 }
 
-// top returns the n most-read keys.
 func (t *topKeys) top(n int) []HotKey {
 	return t.list(n, func(c *counted) int64 { return c.hits })
 }
@@ -90,7 +88,7 @@ func (t *topKeys) list(n int, hits func(*counted) int64) []HotKey {
 	return list[:min(n, len(list))]
 }
 
-// fade halves all counts, so that keys cool down. The heap order stays.
+// fade halves all counts, so that keys cool down. The heap order does not change.
 func (t *topKeys) fade() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

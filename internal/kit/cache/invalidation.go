@@ -17,7 +17,7 @@ import (
 // Topic is the bus topic of cache messages.
 const Topic = "cache"
 
-// busMessage tells other clients which entries are invalid.
+// busMessage invalidates entries of other clients.
 type busMessage struct {
 	From   string   `json:"f"`           // id of the sender, which has applied it already
 	Policy string   `json:"p,omitempty"` // policy of the keys
@@ -31,8 +31,7 @@ const (
 	maxPublishedKeys   = 2000    // larger invalidations name the whole policy
 )
 
-// publishKeys invalidates keys of a policy in the other processes. Call it after Redis has
-// deleted them.
+// publishKeys publishes invalid keys of a policy. Call it after Redis has deleted them.
 func (c *Client) publishKeys(ctx context.Context, policy string, keys []string) error {
 	if c.bus == nil || len(keys) == 0 {
 		return nil
@@ -52,8 +51,7 @@ func (c *Client) publishKeys(ctx context.Context, policy string, keys []string) 
 	return c.publish(ctx, changes...)
 }
 
-// unencodable reports whether a message cannot carry a key: it is too long, or JSON would
-// change it.
+// unencodable reports whether a message cannot carry a key: too long, or changed by JSON.
 func unencodable(key string) bool { return len(key) > maxMessageKeyBytes || !utf8.ValidString(key) }
 
 func (c *Client) publish(ctx context.Context, changes ...busMessage) error {
@@ -75,7 +73,6 @@ func (c *Client) publish(ctx context.Context, changes ...busMessage) error {
 	return nil
 }
 
-// receive applies messages of other clients.
 func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var w busMessage
@@ -119,7 +116,6 @@ func (c *Client) Synced(at time.Time) {
 	c.clock.synced.Store(int64(at.Sub(c.clock.zero) + c.maxAge))
 }
 
-// dropLocal calls forget for the state of each policy.
 func (c *Client) dropLocal(forget func(localState)) {
 	c.mu.Lock()
 	members := make([]localState, 0, len(c.states))
@@ -155,8 +151,7 @@ func (c *Client) InvalidateAll(ctx context.Context) error {
 }
 
 // RefreshEpoch reads the epoch from Redis. Run does this at its start and whenever it may have
-// missed a new epoch. Values that are loaded before the epoch is known will be loaded again by
-// processes that know it.
+// missed a new epoch. Processes that know the epoch reload values loaded before it was known.
 func (c *Client) RefreshEpoch(ctx context.Context) error {
 	e, err := c.runEpoch(ctx, "read")
 	if err != nil {
@@ -173,7 +168,7 @@ func (c *Client) runEpoch(ctx context.Context, op string) (uint32, error) {
 	return uint32(e), err //nolint:gosec // seconds, until 2106
 }
 
-// adopt sets a later epoch and drops the local state.
+// adopt sets the epoch and drops the local state if e is later than the known epoch.
 func (c *Client) adopt(e uint32) {
 	for old := c.epoch.Load(); e > old; old = c.epoch.Load() {
 		if !c.epoch.CompareAndSwap(old, e) {

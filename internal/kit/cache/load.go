@@ -115,7 +115,6 @@ func (c *core[K, V]) loadFailed(todo []*flight[K, V], err error) error {
 	return fmt.Errorf("load %d keys of cache %s: %w", len(todo), c.policy.Name, err)
 }
 
-// begin starts a round for these flights.
 func (c *core[K, V]) begin(list []*flight[K, V]) {
 	c.flights.begin(list)
 	if c.local == nil {
@@ -126,16 +125,15 @@ func (c *core[K, V]) begin(list []*flight[K, V]) {
 	}
 }
 
-// failAll ends flights without a value. Readers that joined read again.
+// failAll ends flights without a value. Readers that joined them read again.
 func (c *core[K, V]) failAll(list []*flight[K, V], err error) {
 	for _, fl := range list {
 		c.flights.end(fl, outcome[V]{err: err}, 0)
 	}
 }
 
-// acquire requests leases. It ends flights whose record is stored by now. It returns the
-// flights that are granted, those to load without a lease, and those that are busy, with the
-// longest remaining lease.
+// acquire requests leases. It ends flights whose record is stored by now. It sorts the others
+// into granted, direct (to load without a lease) and busy. The lease is the longest of the busy.
 func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
 	var leased []*flight[K, V]
 	for _, fl := range list {
@@ -293,10 +291,9 @@ func (c *core[K, V]) callLoader(ctx context.Context, todo []*flight[K, V]) (map[
 	return loaded, nil
 }
 
-// store ends the load of each granted key: Redis stores the record if the lease still belongs
-// to this load, and removes the lease. A key without a record, because its load failed, only
-// releases the lease, so that other readers need not wait for its expiry. store reports which
-// records were stored.
+// store ends the load of granted keys and reports which records Redis stored. It stores a record
+// if the lease still belongs to this load, and removes the lease. A key without a record only
+// releases its lease, so that other readers need not wait for its expiry.
 func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[K, V], records []result[V]) []bool {
 	stored := make([]bool, len(granted))
 	for start := 0; start < len(granted); start += batch {
@@ -332,9 +329,9 @@ type result[V any] struct {
 	ttl    time.Duration // of the record in Redis
 }
 
-// encode returns the record of one loaded key. A value that cannot be stored gets a bare
-// record with a short TTL; without it, every reader of a hot key would queue for the lease.
-// The header h holds the epoch in which the load began, and the generation of a list.
+// encode returns the record of one loaded key. A value that cannot be stored gets a bare record
+// with a short TTL. Otherwise every reader of a hot key would queue for the lease. The header h
+// holds the epoch in which the load began, and the generation of a list.
 func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
 	h.created, h.delta = c.client.wall(), time.Since(began)
 	f := result[V]{v: v, state: value, header: h}

@@ -53,10 +53,9 @@ type versionStripe struct {
 	_             [40]byte      // fills the cache line
 }
 
-// stamp is the moment before a read: the number of invalidations of the key's stripe, and the
-// tick.
+// stamp is the moment before a read.
 type stamp struct {
-	invalidations uint64
+	invalidations uint64 // of the key's stripe
 	tick          int64
 }
 
@@ -90,13 +89,11 @@ func (l *local[K, V]) peek(k K) (*entry[V], bool) {
 // remove drops an entry. Running reads may store a new one.
 func (l *local[K, V]) remove(k K) { l.entries.remove(k) }
 
-// usage returns current and maximum bytes and the number of evictions, with a slight delay. It
-// counts evictions itself, because otter's statistics would slow down every hit.
+// usage lags slightly. It counts evictions itself: otter's statistics would slow down hits.
 func (l *local[K, V]) usage() (bytes, most, evicted int64) {
 	return int64(l.entries.weight()), int64(l.maxBytes), l.evicted.Load()
 }
 
-// get returns an entry, the current tick, and whether the entry is valid.
 func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 	e, ok := l.peek(k)
 	if !ok {
@@ -106,7 +103,6 @@ func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 	return e, now, now < e.until && (now < e.unsyncedUntil || now+l.early < l.clock.synced.Load())
 }
 
-// stale returns an entry that may be used because no newer value is available.
 func (l *local[K, V]) stale(k K) (*entry[V], bool) {
 	if l.policy.StaleIfError == 0 {
 		return nil, false
@@ -127,8 +123,7 @@ func (l *local[K, V]) stamp(k K) stamp {
 	return stamp{l.stripe(k).invalidations.Load(), l.clock.now.Load()}
 }
 
-// put stores a result, unless the key was invalidated since the stamp: then the reply of Redis
-// may be older.
+// put stores a result unless the key was invalidated after the stamp: it may be older then.
 func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
@@ -156,9 +151,8 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 }
 
 // isNewer reports whether old must stay instead of e. Replies may arrive in another order than
-// Redis sent them. A reader that saw the newer one must not see the older one later. If
-// versions do not decide, the later read wins. For one version read at the same tick, the later
-// expiry wins.
+// Redis sent them, and a reader of the newer one must not see the older one later. If versions
+// do not decide, the later read wins. For one version and tick, the later expiry wins.
 func (old *entry[V]) isNewer(e *entry[V]) bool {
 	switch {
 	case old.version != 0 && e.version != 0 && old.version != e.version:
@@ -202,8 +196,7 @@ func (l *local[K, V]) dropAll() {
 	l.entries.removeAll()
 }
 
-// weigh returns the weight of an entry for eviction. A pinned entry has none, so it is never
-// evicted.
+// weigh returns the weight for eviction. A pinned entry has none, so it is never evicted.
 func (l *local[K, V]) weigh(k K, e *entry[V]) uint32 {
 	if l.pins.holds(k, l.clock.now.Load()) {
 		return 0
@@ -223,8 +216,7 @@ func (p *pinnedKeys[K]) holds(k K, now int64) bool {
 	return now < p.until[k]
 }
 
-// set pins keys until a tick or their current end, if later. It returns the keys that were not
-// pinned.
+// set pins keys until a tick, or their current end if later. It returns those not pinned before.
 func (p *pinnedKeys[K]) set(now, until int64, ks []K) (added []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,6 @@ const (
 	warmTTL     = 48 * time.Hour // after the last save: at least to the end of the next day
 )
 
-// maintain builds the existence filter when it is due, and reloads pinned keys.
 func (c *core[K, V]) maintain(ctx context.Context) {
 	now := c.client.clock.now.Load()
 	if c.existence != nil && c.client.clock.inSync() && c.existence.isDue(now) && c.existence.startBuild() {
@@ -61,7 +60,7 @@ func (c *core[K, V]) maintainPins(ctx context.Context) {
 	}
 }
 
-// refreshEnding reloads those keys whose record in Redis expires soon.
+// refreshEnding reloads those keys whose record becomes stale within pinMargin.
 func (c *core[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		var due []want[K]
@@ -119,7 +118,6 @@ func (c *Client) SaveHotKeys(ctx context.Context) {
 	}
 }
 
-// warmKey returns the Redis key of a policy's hot keys on one day.
 func (c *Client) warmKey(policy string, day time.Time) string {
 	return c.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
 }
@@ -145,7 +143,6 @@ func (c *Client) Warm(ctx context.Context) (read map[string]int, err error) {
 	return read, err
 }
 
-// Warm is [Cache.Warm].
 func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	if _, ok := c.warmPrefix(); !ok {
 		return 0, nil
@@ -165,7 +162,6 @@ func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	return read, err
 }
 
-// loadWarmKeys returns the distinct keys to warm.
 func (c *core[K, V]) loadWarmKeys(ctx context.Context) (ks []K, err error) {
 	now := c.client.wall()
 	trip, cancel := context.WithTimeout(ctx, c.client.timeout)

@@ -72,7 +72,6 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// check returns an error for an invalid policy.
 func (p Policy) check() error {
 	if p.Name == "" || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 		return fmt.Errorf("invalid policy name %q: only a-z, 0-9, '-' and '_' are allowed", p.Name) // colons and braces structure keys

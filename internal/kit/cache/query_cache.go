@@ -160,7 +160,6 @@ func (q *QueryCache[A, R]) Pin(ctx context.Context, until time.Time, all ...A) e
 	return nil
 }
 
-// forgetAll drops all local entries and the results of running reads.
 func (c *core[K, V]) forgetAll() {
 	c.flights.forgetAll()
 	if c.local != nil {

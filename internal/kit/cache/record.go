@@ -82,7 +82,6 @@ func parse(b []byte) (h header, payload []byte, err error) {
 	return h, b[headerSize:], nil
 }
 
-// recordKind is the kind of a record.
 type recordKind int
 
 const (
@@ -92,7 +91,7 @@ const (
 	bare     // the value exists and must be loaded each time
 )
 
-// decode decodes a record. For an invalid record it returns nothing and an error.
+// decode returns the kind nothing and an error for an invalid record.
 func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a recordKind, err error) {
 	h, payload, err := parse(b)
 	switch {
@@ -109,8 +108,7 @@ func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error))
 	return v, h, value, nil
 }
 
-// pack encodes a value. A string or []byte is its own payload, so its readers only pay for the
-// copy.
+// pack encodes a value. A string or []byte is its own payload: its readers only pay for a copy.
 func pack[V any](v V) (codec byte, payload []byte, err error) {
 	switch v := any(v).(type) {
 	case string:
@@ -169,9 +167,9 @@ func (h header) due(now time.Time, beta, draw float64) bool {
 // head returns the first bytes of a record, which distinguish it from its replacement.
 func head(record []byte) []byte { return record[:min(len(record), headerSize)] }
 
-// Describe returns a record as readable text: one line per header field, an empty line, and
-// the value as indented JSON, or quoted if it is a string. The time created is by the clock of
-// the writing process. It returns an error if the record or its JSON is invalid.
+// Describe returns a record as readable text: one line per header field, an empty line, and the
+// value as indented JSON or a quoted string. The time created is by the clock of the writing
+// process. It returns an error if the record or its JSON is invalid.
 func Describe(record []byte) (string, error) {
 	h, payload, err := parse(record)
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 const batch = 500
 
 // reply is the reply of Redis for one key: a record, which may be empty, or none, or an error.
-// For lists it includes the generation; 0: none.
 type reply struct {
 	record     []byte
 	there      bool
 	err        error
-	generation int64
+	generation int64 // of the table of a list; 0: none
 }
 
 func readGet(cmd *redis.StringCmd) reply {
@@ -36,8 +35,8 @@ func (c *Client) get(ctx context.Context, key string) reply {
 }
 
 // getMany reads the records of up to 500 keys in one round trip. On a single node, or with a
-// generation key of the same slot, it is one MGET; otherwise a pipeline, which a cluster client
-// splits by node.
+// generation key of the same slot, it sends one MGET. Otherwise it sends a pipeline, which a
+// cluster client splits by node.
 func (c *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -132,7 +132,6 @@ type part struct {
 // Pipeline returns an empty pipeline.
 func (c *Client) Pipeline() *Pipeline { return &Pipeline{client: c} }
 
-// add adds calls. The function end handles their replies.
 func (p *Pipeline) add(calls []scriptCall, end func(ctx context.Context, answers []*redis.Cmd) error) {
 	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
 }

@@ -46,7 +46,6 @@ type counters struct {
 	usage atomic.Pointer[usage] // nil: no local memory
 }
 
-// usage reads the size of the local memory.
 type usage struct {
 	read func() (bytes, maxBytes, evicted int64)
 }

@@ -33,7 +33,6 @@ func (t *syncClock) start(single bool) {
 	}
 }
 
-// run advances the clock until ctx ends.
 func (t *syncClock) run(ctx context.Context) {
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()

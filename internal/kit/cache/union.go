@@ -57,8 +57,8 @@ func NewUnion[K comparable](client *Client, p WindowPolicy, sources *Window[K], 
 	return &Union[K]{window: NewWindow(client, p, sources.key, all), sources: sources, load: load}
 }
 
-// errReadAlone is returned if the window of a union is read as a plain window.
-var errReadAlone = errors.New("read a union with Union.Page")
+// errReadAlone is the load error of a union that is read as a plain window.
+var errReadAlone = errors.New("window belongs to a union (want Union.Page)")
 
 // Window returns the window with the entries, to add and to inspect them. Read them with
 // [Union.Page]: reads of the window itself fail if it is missing.
@@ -166,7 +166,6 @@ func (u *Union[K]) read(ctx context.Context, k K, from int64, limit int, names [
 	return a
 }
 
-// readUnion parses the reply of union_read.lua.
 func readUnion(cmd *redis.Cmd, names []string) (unionResult, error) {
 	v, err := cmd.Result()
 	if err != nil {
@@ -303,8 +302,7 @@ func (u *Union[K]) callLoader(ctx context.Context, k K, above int64, limit int) 
 	return entries, newest, checkScores(entries)
 }
 
-// fill takes the lease of a union, loads it, and stores it if the lease still belongs to this
-// load.
+// fill takes the lease of a union, loads the union, and stores it unless the lease was lost.
 func (u *Union[K]) fill(ctx context.Context, k K) (retry bool, err error) {
 	w, token := u.window, rand.Text()
 	if a := u.read(ctx, k, 0, 0, nil, token); a.state != windowGranted {

@@ -101,8 +101,8 @@ func NewWindow[K comparable](client *Client, p WindowPolicy, key func(K) string,
 // which the list need not contain any more, or at the newest entry if after is nil.
 //
 // If complete is true, fewer than first entries mean the end of the list. If it is false, the
-// page passed the oldest entry of the window. The caller then reads the rest from the source of
-// truth: entries older than the last one returned, or older than after if there are none.
+// page passed the oldest entry of the window. The caller then reads the older rest from the
+// source of truth: below the last entry returned, or below after if there are none.
 //
 // A page costs one round trip if the window exists. Page returns a wrapped loader error or the
 // error of ctx.
@@ -167,7 +167,6 @@ func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, e
 	return pages, failed
 }
 
-// distinct returns the keys in their order, each once.
 func distinct[K comparable](ks []K) []K {
 	seen := make(map[K]struct{}, len(ks))
 	list := make([]K, 0, len(ks))
@@ -346,5 +345,4 @@ func (w *Window[K]) failed(answers []*redis.Cmd) error {
 // Stats returns the counters of these windows in this process. A page counts as one key.
 func (w *Window[K]) Stats() Stats { return w.counts.snapshot() }
 
-// nameOf returns the key in Redis.
 func (w *Window[K]) nameOf(k K) string { return tagged(w.prefix, w.key(k)) }

@@ -35,7 +35,6 @@ func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership,
 	return answers[0].membership(members), nil
 }
 
-// membership finds members in the entries of a loaded window.
 func (a windowResult) membership(members []string) Membership {
 	m := Membership{Has: make(map[string]bool), Whole: a.whole}
 	there := make(map[string]bool, len(a.entries))
@@ -93,7 +92,7 @@ func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Me
 
 var errNoWindow = errors.New("window does not exist")
 
-// readHas adds the members that a window has to has.
+// readHas sets has to true for the members in the window.
 func readHas(cmd *redis.Cmd, members []string, has map[string]bool) (whole bool, floor int64, err error) {
 	v, err := cmd.Result()
 	if err != nil {

@@ -80,7 +80,6 @@ type pageRange struct {
 	count int
 }
 
-// firstRange is the range of a first page.
 func firstRange(first int) pageRange { return pageRange{from: "+inf", count: min(first, maxWindow)} }
 
 // read reads up to 500 windows in one round trip. With a token it also requests the leases of
@@ -180,7 +179,7 @@ func appendEntries(args []any, entries []Entry) []any {
 func checkScores(entries []Entry) error {
 	for _, e := range entries {
 		if e.Score > maxScore || e.Score < -maxScore {
-			return fmt.Errorf("score %d of %q exceeds 2^53", e.Score, e.Member)
+			return fmt.Errorf("score of %q must be at most 2^53-1 in magnitude, got %d", e.Member, e.Score)
 		}
 	}
 	return nil
@@ -212,7 +211,7 @@ func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []
 	}
 }
 
-// indexesOf returns the indexes of the results in a state, without errors.
+// indexesOf omits results with an error.
 func indexesOf(answers []windowResult, is windowState) []int {
 	var at []int
 	for i, a := range answers {
@@ -230,7 +229,6 @@ func maxLease(answers []windowResult) (lease time.Duration) {
 	return lease
 }
 
-// replaceResults replaces the results at these indexes.
 func replaceResults[K comparable](ks []K, answers []windowResult, at []int, find func([]K) []windowResult) {
 	if len(at) == 0 {
 		return
@@ -314,8 +312,7 @@ func (w *Window[K]) callLoader(ctx context.Context, ks []K) (lists map[K][]Entry
 	return w.load(ctx, ks, w.policy.Size)
 }
 
-// checkLoaded checks the result of a loader: unordered entries would silently produce a window
-// with gaps.
+// checkLoaded checks a loader: unordered entries would produce a window with gaps.
 func (w *Window[K]) checkLoaded(entries []Entry) (windowResult, error) {
 	for i, e := range entries {
 		if i > 0 && e.Compare(entries[i-1]) >= 0 {
@@ -342,7 +339,6 @@ func (w *Window[K]) store(ctx context.Context, token string, ks []K, loaded []wi
 	}
 }
 
-// storeSome is one round trip of store.
 func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded []windowResult) {
 	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {

@@ -86,7 +86,6 @@ func (w *Window[K]) Peek(ctx context.Context, ks ...K) ([]WindowSnapshot[K], err
 	return windows, nil
 }
 
-// peek reads windows in one round trip.
 func (w *Window[K]) peek(ctx context.Context, ks []K) ([]WindowSnapshot[K], error) {
 	ctx, cancel := context.WithTimeout(ctx, w.client.timeout)
 	defer cancel()
@@ -109,7 +108,7 @@ func (w *Window[K]) peek(ctx context.Context, ks []K) ([]WindowSnapshot[K], erro
 	return windows, nil
 }
 
-// snapshotOf returns the snapshot of a window, or false for a set without a marker.
+// snapshotOf returns false for a set without a marker.
 func snapshotOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
 	last := len(found) - 1
 	if last < 0 || found[last].Member != "" {
@@ -145,7 +144,6 @@ func (c *Client) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	return all, err
 }
 
-// escapePattern escapes a text for a Redis pattern.
 func escapePattern(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
 }

@@ -1,5 +1,5 @@
--- acquire: after a miss, return the record if it exists by now; otherwise take the lease, the
--- right to load one key and to store the result.
+-- acquire: after a miss, return the record if it exists by now. Otherwise take the lease, the right
+-- to load one key and to store the result.
 --
 -- KEYS[1]  <prefix>:cache:<name>:{<k>}    string, the record (header, payload)
 -- KEYS[2]  <prefix>:cache:<name>:{<k>}:l  string, the lease: token of one load

@@ -16,9 +16,9 @@
 --          -1     there is no window; only without a token
 --
 -- A window has its entries and the marker. The marker is the member "" with a score below all
--- entries: "-inf" if the window is the whole list, another number if the list continues below the
--- window's oldest entry. The marker is a member of the set, not a key, so that the two cannot get
--- lost separately. A set without a marker is not a window.
+-- entries. The score is "-inf" if the window is the whole list, and another number if the list
+-- continues below it. The marker is in the set, so that neither gets lost alone. A set without a
+-- marker is not a window.
 --
 -- All entries that tie with the cursor are returned, and the caller selects: Lua compares strings by
 -- the locale of the server, sorted sets compare them by bytes.
