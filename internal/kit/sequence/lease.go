@@ -28,9 +28,8 @@ const (
 
 	leaseTimeout = 5 * time.Second
 
-	// segmentLife limits the use of a segment, in seconds. It is how long the numbers of
-	// a process last without the database. It also limits how far numbers are ahead of
-	// the clock after the end of a cycle.
+	// segmentLife limits the use of a segment, and so of numbers without the database. It also
+	// limits how far numbers are ahead of the clock after the end of a cycle.
 	segmentLife = 5 * 60 // seconds
 )
 
@@ -45,8 +44,7 @@ type segment struct {
 
 func (s *segment) usable(second int64) bool { return s.next < s.end && second <= s.ceiling }
 
-// low reports whether it is time to lease the next segment: a fifth of the positions or
-// of the time is left.
+// low reports whether at most a fifth of the positions or of the time is left.
 func (s *segment) low(second int64) bool {
 	return (s.end-s.next)*5 <= s.size || second > s.ceiling-segmentLife/5
 }
@@ -54,7 +52,6 @@ func (s *segment) low(second int64) bool {
 // leasedRow holds the results of the lease statement.
 type leasedRow struct{ next, ceiling, key int64 }
 
-// lease takes a segment from the row.
 func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -74,7 +71,6 @@ func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
 	return got, nil
 }
 
-// leaseRow runs the lease statement.
 func (s *Sequence) leaseRow(ctx context.Context, size int64) (found leasedRow, err error) {
 	second := s.second()
 	if second+segmentLife > maxSecond {
@@ -87,8 +83,8 @@ func (s *Sequence) leaseRow(ctx context.Context, size int64) (found leasedRow, e
 	return found, row.Scan(&found.next, &found.ceiling, &found.key)
 }
 
-// nextSize returns a size that lasts for a second to a minute. A larger segment would
-// waste more positions: its rest is lost when the process ends or its time is over.
+// nextSize returns a size that lasts for a second to a minute. The rest of a segment is wasted
+// when the process ends or its time is over.
 func nextSize(size int64, age time.Duration) int64 {
 	switch {
 	case size == 0:

@@ -86,8 +86,7 @@ type Options struct {
 	Log        *slog.Logger          // nil: no log
 }
 
-// A Sequence makes the numbers of one name in one process. It is safe for
-// concurrent use.
+// A Sequence makes the numbers of one name in one process. It is safe for concurrent use.
 type Sequence struct {
 	db        *sql.DB
 	o         Options
@@ -116,9 +115,9 @@ type pendingLease struct {
 	err  error // once done
 }
 
-// New returns a Sequence on db. It starts nothing, sends nothing and closes nothing: db
-// belongs to the caller. It returns an error if the dialect is unknown, the name is
-// invalid, or the Registerer has the metrics of that name already.
+// New returns a Sequence on db. It starts nothing, sends nothing and closes nothing: db belongs
+// to the caller. It returns an error if the dialect is unknown, the name is invalid, or the
+// Registerer has the metrics of that name already.
 func New(db *sql.DB, o Options) (*Sequence, error) {
 	statement, err := leaseStatement(o.Dialect)
 	if err != nil {
@@ -139,17 +138,16 @@ func New(db *sql.DB, o Options) (*Sequence, error) {
 	return s, nil
 }
 
-// Next returns a new number. It waits for a lease only at the first call, after minutes
-// without a call, and if numbers are used faster than the database leases them. Callers
-// that wait share one lease.
+// Next returns a new number. It waits for a lease at the first call, after minutes without a
+// call, and if numbers are used faster than the database leases them. Waiting callers share a
+// lease.
 //
-// Next returns the error of ctx if that ends first. If no position is left and the lease
-// fails, it returns the wrapped cause. After that, calls fail at once for 20 ms, doubling
-// up to 1 s. Next never makes a number without a lease. A partition outside 0 to 63 is an
-// error.
+// Next returns the error of ctx if that ends first. If no position is left and the lease fails,
+// it returns the wrapped cause. After that, calls fail at once for 20 ms, doubling up to 1 s.
+// Next never makes a number without a lease. It rejects a partition outside 0 to 63.
 //
-// The lease is a transaction of its own on another connection. So do not call Next while
-// holding the only connection or the write lock of SQLite.
+// The lease is a separate transaction on another connection. Do not call Next while holding the
+// only connection or the write lock of SQLite.
 func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 	if partition < 0 || partition >= Partitions {
 		return 0, fmt.Errorf("generate number of %s: partition must be 0 to %d, got %d", s.o.Name, Partitions-1, partition)
@@ -173,7 +171,7 @@ func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 	}
 }
 
-// position is a position that belongs to the caller, and its second.
+// position is one leased position and its second.
 type position struct {
 	second   int64
 	position uint32
@@ -184,7 +182,6 @@ func (t position) number(partition int) int64 {
 	return t.second<<(positionBits+partitionBits) | int64(t.permuted.apply(t.position))<<partitionBits | int64(partition)
 }
 
-// take returns the next leased position, or the lease to wait for.
 func (s *Sequence) take(ctx context.Context) (position, *pendingLease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +234,8 @@ func (s *Sequence) runLease(ctx context.Context, f *pendingLease, size int64) {
 	s.spare, s.size = got, size
 }
 
-// Wait returns when no lease runs: within five seconds of the last call of Next. Until
-// then db must be open.
+// Wait returns when no lease runs: within five seconds of the last call of Next. Until then db
+// must be open.
 func (s *Sequence) Wait() {
 	for {
 		s.mu.Lock()
@@ -254,9 +251,8 @@ func (s *Sequence) Wait() {
 // Partition returns the partition of a number.
 func Partition(number int64) int { return int(number & (Partitions - 1)) }
 
-// At returns the second in which a number was made, by the clock of the process that made
-// it. At the end of a cycle, and while that clock is behind the floor of the cycle, it is
-// later.
+// At returns the second in which a number was made, by the clock of its process. At the end of a
+// cycle, and while that clock is behind the floor of the cycle, it returns a later second.
 func At(number int64) time.Time {
 	return time.Unix(number>>(positionBits+partitionBits)+epoch, 0).UTC()
 }
