@@ -31,6 +31,6 @@
 // holder expires, and after each lost connection. Callers of one process wait in the
 // order of their calls. There is no order between processes on Redis.
 //
-// A cancelled call leaves no lock behind. A late grant is released. An attempt without an
-// answer is deleted until Redis confirms it or the TTL has passed.
+// A cancelled call leaves no lock behind: a late grant is released. The deletion of an
+// unanswered attempt is retried until Redis confirms it or the TTL has passed.
 package lock

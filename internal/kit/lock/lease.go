@@ -20,25 +20,24 @@ type Lease struct {
 	result   error
 }
 
-// Context returns the context for the work under the lock, a child of the caller's. It
-// ends before the lock does. [context.Cause] returns [ErrReleased], [ErrLost] or
-// [ErrMaxHold]. The context of the outermost lease lasts as long as any nested one.
+// Context returns the context for the work under the lock, a child of the caller's. It ends
+// before the lock does. [context.Cause] returns [ErrReleased], [ErrLost] or [ErrMaxHold]. The
+// context of the outermost lease lasts as long as any nested one.
 func (h *Lease) Context() context.Context { return h.ctx }
 
 // Name returns the locked name.
 func (h *Lease) Name() string { return h.hold.name }
 
-// Until returns the expiry of the lock without another renewal, on the monotonic clock of
-// this process.
+// Until returns the expiry of the lock without another renewal, on the monotonic clock.
 func (h *Lease) Until() time.Time {
 	h.hold.mu.Lock()
 	defer h.hold.mu.Unlock()
 	return h.hold.until
 }
 
-// Release ends the lease, and releases the lock with its last lease, even if ctx has
-// ended. It returns [ErrLost] or [ErrMaxHold] if the lock ended before. After another
-// error the lock is released in the background, or expires; a second call retries.
+// Release ends the lease, and releases the lock with its last lease, even if ctx has ended. It
+// returns [ErrLost] or [ErrMaxHold] if the lock ended before. After another error the lock is
+// released in the background, or expires; a second call retries.
 func (h *Lease) Release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,8 +155,8 @@ func (h *heldLock) expire() {
 	h.mu.Unlock()
 }
 
-// lose ends the work. The lock stays in the store until its expiry: the work may need a
-// moment to stop. The caller holds mu.
+// lose ends the work. The lock stays in the store until its expiry: the work may need a moment
+// to stop. The caller holds mu.
 func (h *heldLock) lose(why error) {
 	h.ended = why
 	h.cancel(why)

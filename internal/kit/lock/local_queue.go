@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// localQueue orders the callers of this process that wait for one name. Only the first
-// one calls the store, so a release causes one attempt per process.
+// localQueue orders the callers of this process that wait for one name. Only the first one calls
+// the store, so a release causes one attempt per process.
 type localQueue struct {
 	turn  *semaphore.Weighted
 	users int // callers in the queue, also the first; guarded by Locker.mu
@@ -20,7 +20,6 @@ type localQueue struct {
 	began  time.Time // start of its turn
 }
 
-// acquire waits in the queue and then for the lock.
 func (l *Locker) acquire(ctx context.Context, r Request) (g Grant, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -66,7 +65,6 @@ func (l *Locker) attempt(ctx context.Context, r Request, waited bool) (Grant, er
 	return g, err
 }
 
-// try makes one attempt.
 func (l *Locker) try(ctx context.Context, r Request) (Grant, error) {
 	g, err := l.await(ctx, r, l.store.Try)
 	if errors.Is(err, errWaited) { // the store did not answer: there may be no other holder
@@ -75,8 +73,7 @@ func (l *Locker) try(ctx context.Context, r Request) (Grant, error) {
 	return g, err
 }
 
-// await calls the store in the background and returns when ctx ends. A lock that is
-// granted later is released.
+// await calls the store in the background and returns when ctx ends. It releases a late grant.
 func (l *Locker) await(ctx context.Context, r Request, take func(context.Context, Request) (Grant, error)) (Grant, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,7 +108,6 @@ func (l *Locker) await(ctx context.Context, r Request, take func(context.Context
 	}
 }
 
-// waitError returns the error of a wait that ended with ctx.
 func waitError(ctx context.Context, name string) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return cause
@@ -139,8 +135,8 @@ func (l *Locker) leave(name string, q *localQueue) {
 	}
 }
 
-// background counts goroutines, so that close can wait for them. After close, only
-// running ones may start others. The zero value is ready.
+// background counts goroutines, so that close can wait for them. After close, only running ones
+// may start others. The zero value is ready.
 type background struct {
 	mu      sync.Mutex
 	closed  bool
@@ -148,7 +144,7 @@ type background struct {
 	group   sync.WaitGroup
 }
 
-// begin counts one more goroutine, and reports false after close.
+// begin counts one more goroutine. It reports false after close unless another one runs.
 func (b *background) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,7 +163,7 @@ func (b *background) end() {
 	b.group.Done()
 }
 
-// run starts f, and reports false after close.
+// run starts f unless begin reports false.
 func (b *background) run(f func()) bool {
 	ok := b.begin()
 	if ok {

@@ -31,14 +31,13 @@ func (e *BusyError) Error() string { return fmt.Sprintf("lock %q is held by anot
 
 // Options tunes a [Locker]. The zero value is a good setting.
 type Options struct {
-	// TTL is the life of a lock without a renewal, and so the wait after a holder dies.
-	// Default 8 s, at least 200 ms.
+	// TTL is the life of a lock without a renewal, and so the wait after a holder dies. Default
+	// 8 s, at least 200 ms.
 	TTL time.Duration
-	// MaxHold limits a renewed lock, in case its holder hangs. Default 5 min; negative
-	// means no limit.
+	// MaxHold limits a renewed lock, in case its holder hangs. Default 5 min; negative: none.
 	MaxHold time.Duration
-	// NodeTimeout limits one call of one Redis node. Default 200 ms on one node and 50 ms
-	// on several. A majority does not wait for a node that hangs.
+	// NodeTimeout limits one call of one Redis node. Default 200 ms on one node and 50 ms on
+	// several. A majority does not wait for a node that hangs.
 	NodeTimeout time.Duration
 	// Prefix begins the keys in Redis: PREFIX:lock:{NAME}.
 	Prefix string
@@ -87,11 +86,10 @@ type Request struct {
 type Grant interface {
 	// Until returns the expiry without a renewal. It is called once, first.
 	Until() time.Time
-	// Extend renews the lock for its whole TTL. It returns [ErrGone] if the lock is
-	// certainly lost.
+	// Extend renews the lock for its whole TTL. It returns [ErrGone] if the lock certainly is.
 	Extend(ctx context.Context) (until time.Time, err error)
-	// Release releases the lock. It returns [ErrGone] if the lock was lost before. After
-	// another error the store retries in the background, and Release may be called again.
+	// Release releases the lock. It returns [ErrGone] if the lock was lost before. After another
+	// error the store retries in the background, and Release may be called again.
 	Release(ctx context.Context) error
 	// Expire is called when the TTL has passed without a release.
 	Expire()
@@ -103,8 +101,8 @@ var ErrGone = errors.New("lock no longer exists")
 // ErrNotShared is returned by a [Store] without shared locks.
 var ErrNotShared = errors.New("shared locks are not supported")
 
-// Locker gives each name to at most one holder among all processes with the same store.
-// It is safe for concurrent use.
+// Locker gives each name to at most one holder among all processes with the same store. It is
+// safe for concurrent use.
 type Locker struct {
 	store Store
 	o     Options
@@ -136,25 +134,24 @@ type call struct {
 	shared bool
 }
 
-// WithTTL takes the lock for a fixed time, at least 200 ms, without renewals. The context
-// of the lease ends a little earlier, with [ErrMaxHold]. A nested call ignores it.
+// WithTTL takes the lock for a fixed time, at least 200 ms, without renewals. The context of the
+// lease ends a little earlier, with [ErrMaxHold]. A nested call ignores it.
 func WithTTL(ttl time.Duration) Option { return func(c *call) { c.ttl = ttl } }
 
-// WithWait limits a call. After that time [Locker.Acquire] and [Locker.Do] return
-// [BusyError] if the lock is busy. Any call returns [ErrNoAnswer] if the store has not
-// answered. WithWait does not limit the context of the lease.
+// WithWait limits a call. After that time [Locker.Acquire] and [Locker.Do] return [BusyError] if
+// the lock is busy. Any call returns [ErrNoAnswer] if the store has not answered. WithWait does
+// not limit the context of the lease.
 func WithWait(wait time.Duration) Option { return func(c *call) { c.wait = wait } }
 
-// Shared takes a lock that other shared holders may take at the same time. Only package
-// dblock supports it.
+// Shared takes a lock that other shared holders may take too. Only package dblock supports it.
 func Shared() Option { return func(c *call) { c.shared = true } }
 
-// Try takes a free lock. It returns [BusyError] if another caller holds it, and a wrapped
-// error if the store does not answer; the caller then has no lock.
+// Try takes a free lock. It returns [BusyError] if another caller holds it, and a wrapped error
+// if the store does not answer; the caller then has no lock.
 //
-// If ctx comes from [Lease.Context], it already holds its lock: Try returns another lease
-// of it at once. The lock ends when all its leases are released. The context of the lease
-// is a child of ctx.
+// If ctx comes from [Lease.Context], it already holds its lock: Try returns another lease of it
+// at once. The lock ends when all its leases are released. The context of the lease is a child
+// of ctx.
 func (l *Locker) Try(ctx context.Context, name string, options ...Option) (*Lease, error) {
 	return l.get(ctx, name, options, l.try)
 }
@@ -168,9 +165,9 @@ func (l *Locker) Acquire(ctx context.Context, name string, options ...Option) (*
 // errWaited is the cause of the end of a limited wait.
 var errWaited = errors.New("wait for the lock timed out")
 
-// Do waits for a lock as [Locker.Acquire] does and calls f while it holds the lock. The
-// context of f ends before the lock does. The error is that of f, joined with [ErrLost]
-// or [ErrMaxHold] if the lock ended before f did.
+// Do waits for a lock as [Locker.Acquire] does and calls f while it holds the lock. The context
+// of f ends before the lock does. The error is that of f, joined with [ErrLost] or [ErrMaxHold]
+// if the lock ended before f did.
 func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *Lease) error, options ...Option) (err error) {
 	lease, err := l.Acquire(ctx, name, options...)
 	if err != nil {
@@ -188,8 +185,8 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 	return f(lease.Context(), lease) //nolint:contextcheck // a child of ctx
 }
 
-// Close ends all waits and grants no more locks. It returns when the background work has
-// ended or ctx ends. Locks that are still held are not renewed any more.
+// Close ends all waits and grants no more locks. It returns when the background work has ended
+// or ctx ends. Locks that are still held are not renewed any more.
 func (l *Locker) Close(ctx context.Context) error {
 	l.end(ErrClosed)
 	return l.work.close(ctx)

@@ -2,7 +2,6 @@ package lock
 
 import "sync/atomic"
 
-// counts holds the counters of a Locker.
 type counts struct{ acquired, waited, failed, lost, maxHold atomic.Int64 }
 
 // Stats holds counters since the start.
@@ -14,7 +13,7 @@ type Stats struct {
 	MaxHold  int64 // locks that reached MaxHold or their fixed TTL
 }
 
-// Stats returns the counters.
+// Stats returns the counters since the start.
 func (l *Locker) Stats() Stats {
 	n := &l.count
 	return Stats{n.acquired.Load(), n.waited.Load(), n.failed.Load(), n.lost.Load(), n.maxHold.Load()}

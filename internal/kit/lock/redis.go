@@ -22,8 +22,7 @@ import (
 )
 
 // nodes is one Redis node, or several independent ones of which a majority grants a lock.
-// Redsync acquires, extends and releases. This type adds the wake-up of waiters and the
-// removal of locks that no caller holds.
+// Redsync acquires, extends and releases. This type wakes waiters and removes unheld locks.
 type nodes struct {
 	clients     []redis.UniversalClient
 	pools       []redsyncredis.Pool
@@ -38,13 +37,12 @@ type nodes struct {
 // maxCleaning limits the locks that are removed at a time. The others expire.
 const maxCleaning = 500
 
-// NewRedis returns a Locker on one Redis, or on an odd number of independent Redis nodes,
-// not replicas and not a cluster. A majority of the nodes must grant a lock (the Redlock
-// algorithm by S. Sanfilippo). A node that lost its data must stay offline for a TTL.
+// NewRedis returns a Locker on one Redis, or on an odd number of independent Redis nodes, not
+// replicas and not a cluster. A majority of the nodes must grant a lock (the Redlock algorithm
+// by S. Sanfilippo). A node that lost its data must stay offline for a TTL.
 //
 // NewRedis does not close the clients. They should end commands with their contexts
-// (ContextTimeoutEnabled) and not retry: a repeated release finds no key and reports a
-// loss.
+// (ContextTimeoutEnabled) and not retry: a repeated release finds no key and reports a loss.
 func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 	if len(clients)%2 == 0 {
 		return nil, fmt.Errorf("invalid number of Redis nodes: %d is not odd", len(clients))
@@ -69,7 +67,7 @@ func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 
 func (s *nodes) key(name string) string { return s.prefix + "{" + name + "}" }
 
-// mutex returns a mutex on these pools. It returns as soon as a majority has answered.
+// mutex returns a mutex on these pools. Its calls return as soon as a majority has answered.
 func (s *nodes) mutex(g *redisGrant, pools ...redsyncredis.Pool) *redsync.Mutex {
 	return redsync.New(pools...).NewMutex(s.key(g.Name), redsync.WithExpiry(g.TTL), redsync.WithFailFast(true),
 		redsync.WithTimeoutFactor(float64(s.timeout)/float64(g.TTL)), redsync.WithValue(g.value),
@@ -92,8 +90,7 @@ func (s *nodes) Try(ctx context.Context, r Request) (Grant, error) {
 	return g, nil
 }
 
-// attemptError returns the error of the store if too many nodes failed, and [BusyError]
-// if the others refused.
+// attemptError returns [BusyError], or err if a majority failed or no node refused.
 func (s *nodes) attemptError(name string, err error) error {
 	failed, refused := outcomes(err)
 	if len(failed) >= s.majority() || refused == 0 {
@@ -102,8 +99,8 @@ func (s *nodes) attemptError(name string, err error) error {
 	return &BusyError{name}
 }
 
-// outcomes splits an error of redsync into the errors of nodes, and the number of nodes
-// that do not have the lock of the caller.
+// outcomes splits an error of redsync into the errors of nodes, and the number of nodes that do
+// not have the lock of the caller.
 func outcomes(err error) (failed []error, refused int) {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked
 	case *redsync.ErrTaken:
@@ -125,8 +122,8 @@ func outcomes(err error) (failed []error, refused int) {
 	return nil, 0
 }
 
-// Acquire retries when a holder releases the lock, when its key expires, and when a
-// subscription begins: a message before that was missed.
+// Acquire retries when a holder releases the lock, when its key expires, and when a subscription
+// begins: it may have missed an earlier message.
 func (s *nodes) Acquire(ctx context.Context, r Request) (Grant, error) {
 	w := &waiter{woken: make(chan struct{}, 1)}
 	for _, sub := range s.subscribers {
@@ -150,8 +147,8 @@ func (s *nodes) Acquire(ctx context.Context, r Request) (Grant, error) {
 	}
 }
 
-// left returns the time until the key of a holder expires. It returns 0 if several
-// callers try at the same moment, so that no other caller has a majority of the nodes.
+// left returns the time until the key of a holder expires. It returns 0 if no other caller has a
+// majority of the nodes, because several try at the same moment.
 func (s *nodes) left(ctx context.Context, name string) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -217,8 +214,8 @@ const (
 	unknown // failed: the node may execute the attempt later
 )
 
-// nodePool is a node for redsync. It handles the nodes outside the majority, which may
-// execute an attempt after its release.
+// nodePool is a node for redsync. It handles the nodes outside the majority, which may execute
+// an attempt after its release.
 type nodePool struct {
 	redsyncredis.Pool
 	g    *redisGrant
@@ -288,9 +285,9 @@ func (c nodeConn) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, er
 	return answer, err
 }
 
-// remove deletes the lock from a node in the background, until the node confirms it or
-// the lock has expired. If late is set, the attempt itself may still be on its way: an
-// answer without a lock proves nothing then.
+// remove deletes the lock from a node in the background, until the node confirms it or the lock
+// has expired. If late is set, the attempt itself may still be on its way: an answer without a
+// lock then proves nothing.
 func (g *redisGrant) remove(node int, late bool) {
 	select {
 	case g.s.cleaning <- struct{}{}:
@@ -348,11 +345,11 @@ func (g *redisGrant) Release(ctx context.Context) error {
 	return nil
 }
 
-// publish wakes the waiters of all processes.
+// publish wakes the waiters of all processes. A waiter that misses the message retries when the
+// key of the holder would expire.
 func (g *redisGrant) publish(node int) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.s.timeout)
 	defer cancel()
-	// A waiter that misses the message retries when the key of the holder would expire.
 	_ = g.s.clients[node].Publish(ctx, g.s.subscribers[node].channel, g.value+" "+g.Name).Err()
 }
 
@@ -375,8 +372,7 @@ func (w *waiter) wake(release string) {
 	}
 }
 
-// subscriber receives the releases of one node for all waiters of this process, from the
-// first wait on.
+// subscriber receives the releases of one node for all waiters, from the first wait on.
 type subscriber struct {
 	client  redis.UniversalClient
 	channel string
