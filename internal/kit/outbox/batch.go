@@ -10,9 +10,8 @@ import (
 // batchItems ids or short keys fit into a payload.
 const batchItems = 250
 
-// AddBatch adds jobs for items of one kind, such as the ids of changed rows: one
-// statement, 250 items per job. An item has at most 60 bytes as JSON. Without items
-// AddBatch adds no job.
+// AddBatch adds jobs for items of one kind, such as the ids of changed rows: one statement, 250
+// items per job. An item has at most 60 bytes as JSON. Without items it adds no job.
 func AddBatch[T any](ctx context.Context, b *Box, tx Execer, topic string, items ...T) ([]JobRef, error) {
 	if len(items) == 0 {
 		return nil, nil

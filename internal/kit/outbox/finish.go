@@ -24,14 +24,13 @@ type attempt struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Finish reports, after the commit, the result of the writer's own attempt at its jobs.
-// Without an error the jobs are done: this is written in the background within 100 ms,
-// and [Box.Wait] waits for it. After an error any process that runs the Box retries them
-// after a short pause. Finish ignores zero JobRefs. It does not block and does not need
-// Run.
+// Finish reports, after the commit, the result of the writer's own attempt at its jobs. Without
+// an error the jobs are done: this is written in the background within 100 ms, and [Box.Wait]
+// waits for it. After an error any process that runs the Box retries them after a short pause.
+// Finish ignores zero JobRefs. It does not block and does not need Run.
 //
-// If the writer took longer than the head start, another process may have claimed its
-// jobs. Then they run twice, and the process that claimed them ends them.
+// If the writer took longer than the head start, another process may have claimed its jobs. Then
+// they run twice, and the process that claimed them ends them.
 func (b *Box) Finish(ctx context.Context, err error, refs ...JobRef) {
 	ended := make([]attempt, 0, len(refs))
 	for _, t := range refs {
@@ -51,8 +50,8 @@ func (b *Box) Finish(ctx context.Context, err error, refs ...JobRef) {
 	b.end(ctx, ended...)
 }
 
-// end queues ended attempts to be written. If the queue is full, it drops the rest: their
-// jobs will run again.
+// end queues ended attempts to be written. If the queue is full, it drops the rest: their jobs
+// will run again.
 func (b *Box) end(ctx context.Context, ended ...attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +115,6 @@ func (b *Box) flushLoop(ctx context.Context) {
 	}
 }
 
-// flush writes a batch of ended attempts.
 func (b *Box) flush(ctx context.Context) {
 	b.mu.Lock()
 	batch := b.ended[:min(len(b.ended), flushBatch)]
@@ -132,8 +130,7 @@ func (b *Box) flush(ctx context.Context) {
 	b.flushed.Broadcast()
 }
 
-// Wait writes all results reported so far, and returns when they are written or have
-// failed to be written.
+// Wait writes all results reported so far. It returns when each is written or has failed.
 func (b *Box) Wait() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,7 +142,6 @@ func (b *Box) Wait() {
 	}
 }
 
-// write writes the results of attempts, without waiting for the disk.
 func (b *Box) write(ctx context.Context, batch []attempt) error {
 	list, err := json.Marshal(batch)
 	if err != nil {

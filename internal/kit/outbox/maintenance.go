@@ -22,8 +22,8 @@ type Stats struct {
 	Parked  int64         // jobs that failed too often and wait for Unpark
 }
 
-// Stats returns the statistics of every topic with jobs or with a handler in this
-// process, sorted by name.
+// Stats returns the statistics of every topic with jobs or with a handler in this process,
+// sorted by name.
 func (b *Box) Stats(ctx context.Context) ([]Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -70,8 +70,7 @@ func (b *Box) maintain(ctx context.Context) {
 	}
 }
 
-// setGauges sets the gauges. A topic without a handler here that has no jobs any more is
-// set to 0 once.
+// setGauges sets the gauges, to 0 for a topic that is no longer in the list.
 func (b *Box) setGauges(list []Stats, shown map[string]bool) {
 	for topic := range shown {
 		b.m.set(Stats{Name: topic})
@@ -83,9 +82,8 @@ func (b *Box) setGauges(list []Stats, shown map[string]bool) {
 	}
 }
 
-// replace runs Handler.Collapse instead of the waiting jobs of a topic. Its order is
-// essential: a job that the deletion saw had committed before Collapse began, and a job
-// that commits later is not deleted.
+// replace runs Handler.Collapse instead of the waiting jobs of a topic. The order is essential:
+// a deleted job committed before Collapse began, and a job that commits later is not deleted.
 func (b *Box) replace(ctx context.Context, topic string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*statementTimeout+b.o.Timeout)
 	defer cancel()
@@ -113,12 +111,12 @@ func (b *Box) replace(ctx context.Context, topic string) error {
 	return nil
 }
 
-// sweepBatch is the number of rows that one statement deletes. A larger statement would
-// hold its locks for long; on SQLite that locks the whole database.
+// sweepBatch is the number of rows that one statement deletes. A larger one would hold its locks
+// for long; on SQLite that locks the whole database.
 const sweepBatch = 1000
 
-// Sweep deletes the jobs whose retention is over. One process is enough; any number may
-// call it at once.
+// Sweep deletes the jobs whose retention is over. One process is enough; more may call it at
+// once.
 func (b *Box) Sweep(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := exec(ctx, b.db, b.sql.sweep, sweepBatch)

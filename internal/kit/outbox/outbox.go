@@ -60,8 +60,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// ReplayRetention is a [Handler].Retention for stores that may lose acknowledged writes.
-// It exceeds the time to detect such a loss.
+// ReplayRetention is a [Handler].Retention for stores that may lose acknowledged writes. It
+// exceeds the time to detect such a loss.
 const ReplayRetention = 5 * time.Minute
 
 // MaxPayload limits the JSON of a job's payload, in bytes.
@@ -73,8 +73,7 @@ type Execer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Options tunes a Box. Dialect is required; the zero value of each other field is a good
-// production setting.
+// Options tunes a Box. Dialect is required. Other zero values are good production settings.
 type Options struct {
 	Dialect    string                // "postgres" or "sqlite3"
 	Registerer prometheus.Registerer // nil: no metrics
@@ -94,25 +93,23 @@ type Options struct {
 
 // A Handler runs the jobs of one topic.
 type Handler struct {
-	// Do runs one job. It must be idempotent: a job may run more than once, and in
-	// several processes at once. Its context ends after Options.Timeout, also while the
-	// process stops. A panic is a failure.
+	// Do runs one job. It must be idempotent: a job may run more than once, and in several
+	// processes at once. Its context ends after Options.Timeout, also while the process stops. A
+	// panic is a failure.
 	Do func(ctx context.Context, payload []byte) error
 
-	// Collapse does the work of all waiting jobs of the topic; nil disables it. If more
-	// than Options.MaxWaiting jobs wait, a transaction deletes them, calls Collapse and
-	// commits. If Collapse fails, they stay. So it covers all jobs that it replaces, and
-	// later jobs stay. On SQLite it must not write to the database, which is locked
-	// meanwhile.
+	// Collapse does the work of all waiting jobs of the topic; nil disables it. If more than
+	// Options.MaxWaiting jobs wait, a transaction deletes them, calls Collapse and commits. If
+	// Collapse fails, they stay. It covers all jobs that it replaces; later jobs stay. On SQLite
+	// it must not write to the database, which is locked meanwhile.
 	Collapse func(ctx context.Context) error
 
-	// Queued jobs are due at once: their writer does not run them itself. After the
-	// commit the writer calls [Box.Wake]. Without that call, and in other processes, such
-	// a job starts up to Options.Poll later.
+	// Queued jobs are due at once: their writer does not run them itself. After the commit it
+	// calls [Box.Wake]. Otherwise, and in other processes, such a job starts up to Options.Poll
+	// later.
 	Queued bool
 
-	// Retention is how long a finished job stays, so that Replay can repeat it. Zero
-	// deletes it at once.
+	// Retention is how long a finished job stays, so that Replay can repeat it; 0: not at all.
 	Retention time.Duration
 }
 
@@ -147,9 +144,8 @@ type Box struct {
 	flushNow   chan struct{} // capacity 1: urgent has changed, or a batch is full
 }
 
-// New returns a Box on db. It starts nothing, sends nothing and closes nothing: db
-// belongs to the caller. It returns an error if the dialect is unknown, or if the
-// Registerer has these metrics already.
+// New returns a Box on db. It starts nothing, sends nothing and closes nothing: db belongs to
+// the caller. It fails if the dialect is unknown, or if the Registerer has these metrics.
 func New(db *sql.DB, o Options) (*Box, error) {
 	texts, err := loadStatements(o.Dialect)
 	if err != nil {
@@ -181,9 +177,8 @@ func New(db *sql.DB, o Options) (*Box, error) {
 	return b, nil
 }
 
-// Handle registers h for a topic in this process. Call it before any other method. It
-// panics if the topic has a handler, its name does not have 1 to 64 bytes, or h.Do is
-// nil.
+// Handle registers h for a topic in this process. Call it before any other method. It panics if
+// the topic has a handler, its name does not have 1 to 64 bytes, or h.Do is nil.
 func (b *Box) Handle(topic string, h Handler) {
 	if _, twice := b.handlers[topic]; twice || topic == "" || len(topic) > 64 || h.Do == nil {
 		panic(fmt.Sprintf("outbox: invalid handler of topic %q", topic))
@@ -196,12 +191,10 @@ func (b *Box) Handle(topic string, h Handler) {
 // statementTimeout limits each statement of the Box itself.
 const statementTimeout = 5 * time.Second
 
-// Add adds a job to tx. The job runs at least once if tx commits, and never if it does
-// not. payload is stored as JSON of at most [MaxPayload] bytes. The topic must have a
-// handler in this process.
+// Add adds a job to tx. The job runs at least once if tx commits, and never if it does not.
+// payload is stored as JSON of at most [MaxPayload] bytes. The topic must have a handler here.
 //
-// After the commit the caller does the work of the job and passes the JobRef to
-// [Box.Finish].
+// After the commit the caller does the work and passes the JobRef to [Box.Finish].
 func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (JobRef, error) {
 	refs, err := b.add(ctx, tx, topic, payload)
 	if err != nil {
@@ -234,15 +227,15 @@ func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any)
 	return refs, nil
 }
 
-// A Draft holds the arguments of a statement of the caller that inserts jobs of one
-// topic. The statement must insert them like sql/add.postgres.sql.
+// A Draft holds the arguments of a statement of the caller that inserts jobs of one topic. The
+// statement must insert them like sql/add.postgres.sql.
 type Draft struct {
 	Topic     string
 	Payloads  string // JSON array of strings, each of them JSON
 	HeadStart int64  // milliseconds
 }
 
-// JobRef returns the JobRef of a job, given the id that the statement returned.
+// JobRef returns the JobRef of a job with the id that the statement returned.
 func (d Draft) JobRef(id int64) JobRef { return JobRef{id: id, topic: d.Topic} }
 
 func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
@@ -269,8 +262,7 @@ func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 }
 
 // Transient marks a handler error as not the job's own fault, for example if a store is
-// unavailable. The job is retried after pauses of up to 5 s and never parked.
-// Transient(nil) is nil.
+// unavailable. The job is retried after pauses of up to 5 s and never parked. nil stays nil.
 func Transient(err error) error {
 	if err == nil {
 		return nil
@@ -282,8 +274,7 @@ type transientError struct{ error }
 
 func (e transientError) Unwrap() error { return e.error }
 
-// recordFailure counts a failure of the Box itself, which no caller sees. It logs at most
-// one failure every ten seconds.
+// recordFailure counts a failure that no caller sees, and logs at most one in ten seconds.
 func (b *Box) recordFailure(ctx context.Context, doing string, err error) {
 	b.m.errors.WithLabelValues(doing).Inc()
 	if b.warnings.Allow() {

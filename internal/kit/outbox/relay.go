@@ -30,10 +30,9 @@ type workerPool struct {
 	busy map[string]int // by topic
 }
 
-// Run claims due jobs and runs them until ctx ends. Then it finishes the current jobs,
-// writes the results and returns nil. It also updates the gauges and collapses topics
-// with too many jobs; see [Box.Sweep] for deletion. Any number of processes may run at
-// once.
+// Run claims due jobs and runs them until ctx ends. Then it finishes the current jobs, writes
+// the results and returns nil. It also updates the gauges and collapses topics with too many
+// jobs; see [Box.Sweep] for deletion. Any number of processes may run at once.
 func (b *Box) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { b.maintain(ctx) })
@@ -49,12 +48,11 @@ func (b *Box) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wake makes [Box.Run] poll for due jobs, at most a hundred times a second. The writer of
-// a [Handler].Queued job calls it after the commit. It does not block.
+// Wake makes [Box.Run] poll for due jobs, at most a hundred times a second. The writer of a
+// [Handler].Queued job calls it after the commit. It does not block.
 func (b *Box) Wake() { b.timer.set(soon) }
 
-// poll starts the due jobs and sets the timer for the next one. It reports whether more
-// jobs may be due.
+// poll starts due jobs and sets the timer for the next one. It reports whether more may be due.
 func (b *Box) poll(ctx context.Context, jobs *sync.WaitGroup) (more bool) {
 	topics := b.free(b.topics)
 	if len(topics) == 0 {
@@ -91,8 +89,7 @@ func (b *Box) nextDue(ctx context.Context, topics []string) (due bool, next sql.
 	return due, next, nil
 }
 
-// startDue claims jobs of these topics and starts all of them in jobs. It reports whether
-// there may be more.
+// startDue claims jobs of these topics and starts them. It reports whether there may be more.
 func (b *Box) startDue(ctx context.Context, jobs *sync.WaitGroup, topics []string) (more bool) {
 	list, err := b.claim(ctx, topics)
 	if err != nil {
@@ -110,17 +107,16 @@ func (b *Box) startDue(ctx context.Context, jobs *sync.WaitGroup, topics []strin
 	return len(list) == b.o.Batch
 }
 
-// free returns the topics of which this process may claim more jobs: those with at most
-// half a batch running. So a topic never has more than a batch and a half of running
-// jobs, and a handler that hangs does not block other topics.
+// free returns the topics with at most half a batch running, of which this process may claim
+// jobs. So a topic runs at most a batch and a half, and a hanging handler blocks no other topic.
 func (b *Box) free(topics []string) []string {
 	b.workers.mu.Lock()
 	defer b.workers.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return b.workers.busy[topic] > b.o.Batch/2 })
 }
 
-// claim claims up to a batch of due jobs. The end of ctx does not interrupt it: a claim
-// without a reader would block its jobs until the end of the lease.
+// claim claims up to a batch of due jobs. It ignores the end of ctx: a lost reply would block
+// the claimed jobs until the end of the lease.
 func (b *Box) claim(ctx context.Context, topics []string) ([]job, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer cancel()
@@ -142,7 +138,6 @@ func (b *Box) claim(ctx context.Context, topics []string) ([]job, error) {
 	return list, nil
 }
 
-// run runs one job and reports its result.
 func (b *Box) run(ctx context.Context, j job) {
 	err := b.call(ctx, func(ctx context.Context) error { return b.handlers[j.topic].Do(ctx, j.payload) }, "topic", j.topic, "job", j.id)
 	if err == nil {
@@ -163,8 +158,7 @@ func (b *Box) run(ctx context.Context, j job) {
 	}
 }
 
-// call calls a function of a handler with its timeout. A panic is an error; attrs are
-// attributes of its log record.
+// call calls do with Options.Timeout. It logs a panic, with attrs, and returns it as an error.
 func (b *Box) call(ctx context.Context, do func(context.Context) error, attrs ...any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
 	defer cancel()
@@ -199,9 +193,8 @@ func (b *Box) failure(ctx context.Context, j job, err error) attempt {
 	return end
 }
 
-// retryDelay returns the pause after the nth failure of a job. It doubles with n, up to
-// limit. A random part of up to a half is subtracted, so that jobs that failed together
-// are not retried together.
+// retryDelay returns the pause after the nth failure of a job. It doubles with n, up to limit.
+// Up to a half is subtracted at random, so that jobs that failed together retry apart.
 func (b *Box) retryDelay(n int, limit time.Duration) time.Duration {
 	d := limit
 	if n < 30 {

@@ -17,29 +17,27 @@ const (
 	replayPoll    = 50 * time.Millisecond // between two checks for unfinished jobs
 )
 
-// ErrIncomplete is returned by [Box.Replay] and [Box.Drain] if ctx ends first. All jobs
-// are due then, and the processes that run a Box do the rest.
+// ErrIncomplete is returned by [Box.Replay] and [Box.Drain] if ctx ends first. All jobs are due
+// then, and the processes that run a Box do the rest.
 var ErrIncomplete = errors.New("jobs are unfinished")
 
-// Replay repeats the finished jobs of the last duration since, of topics with a retention
-// (see [Handler]). It also runs their waiting jobs, whose current attempts no longer
-// count. It is for a store that may have lost writes.
+// Replay repeats the finished jobs of the last duration since, of topics with a retention (see
+// [Handler]). It also runs their waiting jobs, whose current attempts no longer count. It is for
+// a store that may have lost writes.
 //
-// Replay runs the jobs in this process, in parallel with all processes that run the Box.
-// It returns their number when all are done, parked or replaced. Jobs added meanwhile do
-// not count. If ctx ends after all are marked as due, Replay returns [ErrIncomplete]. Do
-// not call it again then: it would repeat jobs that were done meanwhile.
+// Replay runs the jobs in this process, in parallel with all processes that run the Box. It
+// returns their number when all are done, parked or replaced. Jobs added meanwhile do not count.
+// If ctx ends after all are marked as due, Replay returns [ErrIncomplete]. Do not call it again
+// then: it would repeat jobs that were done meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
 	b.Wait() // results that are not written yet would repeat their jobs
 	retained := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Retention <= 0 })
 	return b.replay(ctx, retained, since)
 }
 
-// Drain runs the jobs that wait now, of topics with a retention (see [Handler]), without
-// their pauses. It returns when none of them waits. It is for a store that accepts writes
-// again. Drain skips the topics in except.
-//
-// It returns [ErrIncomplete] if ctx ends before that.
+// Drain runs the jobs that wait now, of topics with a retention (see [Handler]), without their
+// pauses. It skips the topics in except. It returns when none of them waits, or [ErrIncomplete]
+// if ctx ends before. It is for a store that accepts writes again.
 func (b *Box) Drain(ctx context.Context, except ...string) error {
 	b.Wait() // as Replay does
 	var newest int64
@@ -105,7 +103,6 @@ func (b *Box) drain(ctx context.Context, topics []string) {
 	b.Wait()
 }
 
-// markDue makes the jobs of a topic due.
 func (b *Box) markDue(ctx context.Context, topic string, since time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
@@ -116,7 +113,6 @@ func (b *Box) markDue(ctx context.Context, topic string, since time.Duration) (i
 	return result.RowsAffected()
 }
 
-// countWaiting returns the number of waiting jobs of these topics with ids up to newest.
 func (b *Box) countWaiting(ctx context.Context, topics []string, newest int64) (all int64, err error) {
 	for _, topic := range topics {
 		var n int64
@@ -128,7 +124,6 @@ func (b *Box) countWaiting(ctx context.Context, topics []string, newest int64) (
 	return all, nil
 }
 
-// queryInt reads a number.
 func (b *Box) queryInt(ctx context.Context, dest *int64, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -145,9 +140,9 @@ func (b *Box) HasPending(ctx context.Context, topic string) (pending bool, err e
 	return pending, nil
 }
 
-// Unfinished returns the payloads of up to limit unfinished jobs of a topic, including
-// parked ones, in no order. If fewer than limit are returned, any other job is done, was
-// rolled back, or committed after the call.
+// Unfinished returns the payloads of up to limit unfinished jobs of a topic, including parked
+// ones, in no order. If it returns fewer, any other job is done, was rolled back, or committed
+// after the call.
 func (b *Box) Unfinished(ctx context.Context, topic string, limit int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -163,9 +158,8 @@ func (b *Box) Unfinished(ctx context.Context, topic string, limit int) (payloads
 	return payloads, nil
 }
 
-// Unpark resets the parked jobs of a topic, or of all topics if it is "", as if they had
-// never failed. It returns their number. Processes that run the Box find them within
-// Options.Poll.
+// Unpark resets the parked jobs of a topic, or of all topics if it is "", as if they had never
+// failed. It returns their number. Processes that run the Box find them within Options.Poll.
 func (b *Box) Unpark(ctx context.Context, topic string) (int64, error) {
 	n, err := exec(ctx, b.db, b.sql.unpark, topic)
 	if err != nil {

@@ -36,7 +36,6 @@ func loadStatements(dialect string) (s statements, err error) {
 	return s, err
 }
 
-// queryOne runs a statement that returns one row.
 func queryOne(ctx context.Context, db Execer, query string, args []any, dest ...any) error {
 	found := false
 	err := sqldb.Each(ctx, db, query, args, func(rows *sql.Rows) error {
@@ -49,7 +48,6 @@ func queryOne(ctx context.Context, db Execer, query string, args []any, dest ...
 	return err
 }
 
-// exec runs a statement with its timeout and returns the number of changed rows.
 func exec(ctx context.Context, db Execer, query string, args ...any) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()

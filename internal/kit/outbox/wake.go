@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// minInterval is the shortest time between two waits, unless set(0) ends one. Under a
-// stream of commits it limits a process to a hundred polls a second.
+// minInterval is the shortest time between two waits, unless set(0) ends one. Under a stream of
+// commits it limits a process to a hundred polls a second.
 const minInterval = 10 * time.Millisecond
 
-// soon is an argument of [wakeTimer.set]: after minInterval.
+// soon, as an argument of [wakeTimer.set], ends the wait after minInterval.
 const soon = time.Nanosecond
 
-// A wakeTimer holds the next moment at which a job may be due. It does not store later
-// moments: each poll of the database finds the next one. It is safe for concurrent use,
-// with one waiter.
+// A wakeTimer holds the next moment at which a job may be due. It does not store later moments:
+// each poll finds the next one. It is safe for concurrent use, with one waiter.
 type wakeTimer struct {
 	mu    sync.Mutex
 	at    time.Time     // zero: not set
@@ -25,8 +24,8 @@ type wakeTimer struct {
 
 func newWakeTimer() *wakeTimer { return &wakeTimer{moved: make(chan struct{}, 1)} }
 
-// set ends the wait after d, or at once if d is 0. If d is positive, the wait ends at
-// least minInterval after the previous one.
+// set ends the wait after d, or at once if d is 0. If d is positive, the wait ends at least
+// minInterval after the previous one.
 func (a *wakeTimer) set(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,8 +43,7 @@ func (a *wakeTimer) set(d time.Duration) {
 	}
 }
 
-// wait returns at the moment that was set, after limit, or when ctx ends. It clears the
-// timer.
+// wait returns at the moment that was set, after limit, or when ctx ends.
 func (a *wakeTimer) wait(ctx context.Context, limit time.Duration) {
 	latest := time.Now().Add(limit)
 	timer := time.NewTimer(limit)
@@ -65,8 +63,7 @@ func (a *wakeTimer) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// left returns the rest of the wait, at most until latest. If the wait ends, it clears
-// the timer.
+// left returns the rest of the wait, at most until latest. At the end it clears a due moment.
 func (a *wakeTimer) left(latest time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
