@@ -13,8 +13,7 @@ const (
 	unasked = "unasked" // the database did not grant the lock, or did not record the run
 )
 
-// metrics describes this process alone. For all processes, sum up the runs, and take the
-// latest success.
+// metrics describes this process. For all processes, sum the runs and take the latest success.
 type metrics struct {
 	runs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec

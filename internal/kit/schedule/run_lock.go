@@ -23,8 +23,8 @@ var (
 // statementTimeout limits each statement. The job between them has its own timeout.
 const statementTimeout = 5 * time.Second
 
-// runLock decides which process runs a job. A row of the table settings, named after the
-// job, stores the time of its last run. A lock of that name prevents concurrent runs.
+// runLock decides which process runs a job. A row of the table settings, named after the job,
+// stores the time of its last run. A lock of that name prevents concurrent runs.
 type runLock struct {
 	db    *sql.DB
 	locks *lock.Locker
@@ -38,8 +38,8 @@ type result struct {
 	due    time.Duration // time until the job is due; negative: another caller runs it
 }
 
-// tryRun runs a job if it is due and no other caller runs it. A returned error is that of
-// the database: the last run is unknown then, or not recorded.
+// tryRun runs a job if it is due and no other caller runs it. A returned error is that of the
+// database: the last run is then unknown or not recorded.
 func (t *runLock) tryRun(ctx context.Context, j Job) (v result, err error) {
 	lease, err := t.locks.Try(ctx, j.Name, lock.WithWait(statementTimeout))
 	if _, busy := errors.AsType[*lock.BusyError](err); busy {
@@ -52,8 +52,8 @@ func (t *runLock) tryRun(ctx context.Context, j Job) (v result, err error) {
 	return t.ifDue(lease.Context(), j)        //nolint:contextcheck // a child of ctx
 }
 
-// ifDue runs a job if it is due. A failed job is due again after its RetryAfter. If it
-// failed because ctx ended, with the process or with the lock, it is due at once.
+// ifDue runs a job if it is due. A failed job is due again after its RetryAfter, or at once if
+// ctx ended, with the process or with the lock.
 func (t *runLock) ifDue(ctx context.Context, j Job) (v result, err error) {
 	last, err := t.last(ctx, j.Name)
 	if err != nil {

@@ -51,8 +51,8 @@ type Options struct {
 }
 
 const (
-	maxFirstCheck = time.Minute      // the first check is at most this long after the start: caches warm up first
-	maxRecheck    = time.Minute      // the longest wait for a job that another process runs
+	maxFirstCheck = time.Minute      // the first check is at most this long after the start, ±10 %: caches warm up first
+	maxRecheck    = time.Minute      // the longest wait, ±10 %, after a failed check or if another process runs the job
 	minWait       = time.Millisecond // between two checks
 )
 
@@ -84,10 +84,9 @@ func New(o Options) *Schedule {
 	}
 }
 
-// Add adds jobs. Call it before [Schedule.Run]. The jobs of one call form a lane: a
-// process runs them one after the other, to limit the load on the database. Lanes run in
-// parallel. While a job runs, its lane uses a database connection in addition to those of
-// the job.
+// Add adds jobs. Call it before [Schedule.Run]. The jobs of one call form a lane: a process runs
+// them one after the other, to limit the load on the database. Lanes run in parallel. Each
+// running job uses one database connection in addition to those of its Do.
 //
 // It panics if a name is taken, or a job lacks a required field.
 func (s *Schedule) Add(jobs ...Job) {
@@ -104,7 +103,6 @@ func (s *Schedule) Add(jobs ...Job) {
 	s.lanes = append(s.lanes, lane)
 }
 
-// withDefaults sets the defaults.
 func (j Job) withDefaults() Job {
 	if j.Name == "" || j.Every <= 0 || j.Do == nil {
 		panic(fmt.Sprintf("schedule: job %q: %v", j.Name, errIncompleteJob))
@@ -125,13 +123,12 @@ func (s *Schedule) Jobs() []Job {
 	return all
 }
 
-// Run runs due jobs until ctx ends, finishes the current ones, and returns nil. A job
-// that then runs for longer than Options.ShutdownGrace is interrupted, and is due at once
-// in another process.
+// Run runs due jobs until ctx ends, finishes the current ones, and returns nil. A job that then
+// runs for longer than Options.ShutdownGrace is interrupted; it is due at once elsewhere.
 //
-// Run first checks a job up to a minute after the start. Later it checks when the job
-// should be due, plus a random delay of up to a tenth of its interval. So processes that
-// start together do not check together.
+// Run first checks a job about a minute after the start, or after Every if that is shorter.
+// Later it checks when the job should be due, plus a random delay of up to a tenth of its
+// interval. So processes that start together do not check together.
 func (s *Schedule) Run(ctx context.Context) error {
 	s.mu.Lock()
 	lanes := s.lanes
@@ -144,7 +141,6 @@ func (s *Schedule) Run(ctx context.Context) error {
 	return nil
 }
 
-// runLane runs the jobs of a lane.
 func (s *Schedule) runLane(ctx context.Context, lane []Job) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -169,8 +165,8 @@ func (s *Schedule) runLane(ctx context.Context, lane []Job) {
 	}
 }
 
-// RunDue runs the due ones of these jobs now, one after the other. They need not have
-// been added.
+// RunDue runs the due ones of these jobs now, one after the other. They need not have been
+// added. It panics if a job lacks a required field.
 func (s *Schedule) RunDue(ctx context.Context, jobs ...Job) {
 	for _, j := range jobs {
 		s.runIfDue(ctx, j.withDefaults())
@@ -200,7 +196,6 @@ func (s *Schedule) runIfDue(ctx context.Context, j Job) (wait time.Duration) {
 	return v.due + randomUpTo(j.Every/10)
 }
 
-// randomUpTo returns a random duration of up to d.
 func randomUpTo(d time.Duration) time.Duration {
 	return rand.N(max(d, 1)) //nolint:gosec // not a secret
 }
