@@ -31,38 +31,35 @@ const (
 
 // Bus carries small messages to every process, in one order.
 type Bus interface {
-	// Publish returns when the messages are on the bus, in this order. Up to 100 messages
-	// (one round trip) are contiguous. After an error some may be on the bus. Publish
-	// ends with ctx, and has a deadline of its own for each round trip. It is safe for
-	// concurrent use. It returns an error if a handler calls it with its own context: a
-	// handler that publishes could block the bus.
+	// Publish returns when the messages are on the bus, in this order. Up to 100 messages (one
+	// round trip) are contiguous. After an error some may be on the bus. Publish ends with ctx,
+	// and has a deadline for each round trip. It is safe for concurrent use. It returns an error
+	// if a handler calls it with its own context: a handler that publishes could block the bus.
 	Publish(ctx context.Context, ms ...Message) error
 
-	// Subscribe calls handle with the messages of a topic, also those of this process.
-	// One goroutine at a time calls all handlers of a process, in the order of the bus;
-	// consecutive messages of one topic come together. A slow handler delays the others.
-	// A panic counts as a gap. A handler may retain the bodies but not change them. Call
-	// Subscribe before Run.
+	// Subscribe calls handle with the messages of a topic, also those of this process. One
+	// goroutine at a time calls all handlers of a process, in the order of the bus; consecutive
+	// messages of one topic come together. A slow handler delays the others. A panic counts as a
+	// gap. A handler may retain the bodies but not change them. Call Subscribe before Run.
 	Subscribe(topic string, handle func(ctx context.Context, bodies [][]byte))
 
 	// AddObserver registers an observer of gaps and progress. Call it before Run.
 	AddObserver(f Observer)
 
-	// Run reads until ctx ends, and then returns nil. It retries failed reads. It must
-	// not run twice at a time.
+	// Run reads until ctx ends, then returns nil. It retries failed reads. Runs must not
+	// overlap.
 	Run(ctx context.Context) error
 }
 
-// An Observer receives the gaps and the progress of this process on a bus. Its methods
-// are called from the goroutine that calls the handlers.
+// An Observer receives the gaps and the progress of this process on a bus. The goroutine that
+// calls the handlers calls its methods.
 type Observer interface {
-	// Reset reports that messages before this point may be missing: at the beginning and
-	// after each gap. Before it returns, it must drop all data that depends on complete
-	// messages.
+	// Reset reports that messages before this point may be missing: at the beginning and after
+	// each gap. Before it returns, it must drop all data that depends on complete messages.
 	Reset(ctx context.Context, why Gap)
 
-	// Synced reports that no message published before at is pending: it was handled, or
-	// precedes a Reset. at is on the monotonic clock of this process.
+	// Synced reports that no message published before at is pending: it was handled, or precedes
+	// a Reset. at is on the monotonic clock of this process.
 	Synced(at time.Time)
 }
 
@@ -86,7 +83,6 @@ var errHandlerPublishes = errors.New("publish on the bus: not allowed in a handl
 // handlerKey marks the context of a handler.
 type handlerKey struct{}
 
-// validate returns an error if the messages cannot be published.
 func validate(ctx context.Context, ms []Message) error {
 	if ctx.Value(handlerKey{}) != nil {
 		return errHandlerPublishes
@@ -102,8 +98,7 @@ func validate(ctx context.Context, ms []Message) error {
 	return nil
 }
 
-// subscribers holds the handlers and observers of this process. One goroutine at a time
-// may deliver messages.
+// subscribers holds the handlers and observers of a process. One goroutine at a time delivers.
 type subscribers struct {
 	handlers  map[string][]func(context.Context, [][]byte)
 	observers []Observer
@@ -120,8 +115,7 @@ func (a *subscribers) Subscribe(topic string, handle func(ctx context.Context, b
 // AddObserver implements [Bus].
 func (a *subscribers) AddObserver(f Observer) { a.observers = append(a.observers, f) }
 
-// deliver calls the handlers of ms. It returns an error for the handlers that panicked;
-// all others have received all messages.
+// deliver calls all handlers of ms, even if some panic. It returns the panics as errors.
 func (a *subscribers) deliver(ctx context.Context, ms []Message) error {
 	ctx = context.WithValue(ctx, handlerKey{}, true)
 	var failed []error
@@ -140,8 +134,7 @@ func (a *subscribers) deliver(ctx context.Context, ms []Message) error {
 	return errors.Join(failed...)
 }
 
-// reset calls all observers. It returns an error if one of them panicked: that one may
-// not have dropped its data.
+// reset calls all observers. After an error, one that panicked may not have dropped its data.
 func (a *subscribers) reset(ctx context.Context, why Gap) error {
 	ctx = context.WithValue(ctx, handlerKey{}, true)
 	var failed []error
@@ -159,7 +152,6 @@ func (a *subscribers) synced(at time.Time) error {
 	return errors.Join(failed...)
 }
 
-// catchPanic calls do and turns a panic into an error with its stack.
 func catchPanic(do func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Memory is a [Bus] inside one process. Publish calls the handlers itself and then
-// returns, even if Run does not run. It is safe for concurrent use after Subscribe and
-// AddObserver.
+// Memory is a [Bus] inside one process. Publish calls the handlers itself and then returns, even
+// if Run does not run. It is safe for concurrent use after Subscribe and AddObserver.
 type Memory struct {
 	subscribers
 	mu sync.Mutex // held while handlers are called
@@ -21,8 +20,8 @@ var _ Bus = (*Memory)(nil)
 // NewMemory returns a bus without handlers.
 func NewMemory() *Memory { return &Memory{} }
 
-// Publish calls the handlers. It returns an error if one of them panicked; then the
-// observers have been reset, and all other handlers have received the messages.
+// Publish calls the handlers. It returns an error if one of them panicked; then the observers
+// have been reset, and all other handlers have received the messages.
 func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
 	if err := errors.Join(validate(ctx, ms), ctx.Err()); err != nil {
 		return err
@@ -40,8 +39,8 @@ func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
 // farFuture exceeds the life of any process.
 const farFuture = 100 * 365 * 24 * time.Hour
 
-// Run resets the observers, reports that they are synced for all time, and waits for the
-// end of ctx. It returns an error at once if one of them panics.
+// Run resets the observers, reports them synced for a century, and waits for the end of ctx. It
+// returns an error at once if one of them panics.
 func (l *Memory) Run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return fmt.Errorf("start the bus: %w", err)

@@ -11,8 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A position is an entry of the stream. The zero value is before the first entry of a
-// missing stream.
+// A position is an entry of the stream. The zero value is before the first entry.
 type position struct {
 	epoch, n uint64 // its id: creation time of the stream, and number of the entry
 	mark     string // hash of all entries up to this one
@@ -53,8 +52,7 @@ func (c *streamCursor) reached(tail position) bool {
 	return tail == position{} || c.epoch == tail.epoch && c.n >= tail.n
 }
 
-// advance moves over the entries that follow without a hole, and returns their messages.
-// At a hole it invalidates the position.
+// advance moves up to the next hole and returns the messages. A hole invalidates the position.
 func (c *streamCursor) advance(entries []entry) (received []Message) {
 	for _, e := range entries {
 		first := c.position == position{}
@@ -76,7 +74,6 @@ func (c *streamCursor) advance(entries []entry) (received []Message) {
 // readTimeout limits one read with its connection and handshake.
 const readTimeout = time.Second
 
-// tail reads the last position of the stream.
 func (s *Redis) tail(ctx context.Context, rdb redis.UniversalClient) (position, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -87,8 +84,8 @@ func (s *Redis) tail(ctx context.Context, rdb redis.UniversalClient) (position, 
 	return lastPosition(last)
 }
 
-// read waits for entries after a position. It reads the tail first, so entries published
-// during the wait may be missing from it.
+// read waits for entries after a position. It reads the tail first, so entries published during
+// the wait may follow it.
 func (s *Redis) read(ctx context.Context, rdb redis.UniversalClient, from position) (tail position, entries []entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -125,8 +122,7 @@ func lastPosition(last []redis.XMessage) (position, error) {
 	return e.position, err
 }
 
-// parse decodes an entry. An entry that publish.lua did not write has no marks, so it
-// counts as a hole.
+// parse decodes an entry. An entry that publish.lua did not write has no marks, so it is a hole.
 func parse(m redis.XMessage) (entry, error) {
 	epoch, n, _ := strings.Cut(m.ID, "-")
 	var e entry

@@ -18,8 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Options tunes a Redis. The zero value is a good setting, except that it has no metrics
-// and no log.
+// Options tunes a Redis. The zero value is a good setting, but has no metrics and no log.
 type Options struct {
 	Prefix     string                // of the key; default "td"
 	Registerer prometheus.Registerer // nil: no metrics
@@ -33,17 +32,15 @@ type Options struct {
 	Writable func() bool
 }
 
-// Redis is a [Bus] over one capped Redis stream, whose entries have dense positions and
-// are chained by hashes (lua/publish.lua). So a process that continues at its position
-// detects missing messages itself, also across reconnections. It also detects that Redis
-// lost messages that it had received: Redis is empty, was restored, or is a replica that
-// was behind. The stream cannot reveal messages that were lost before the process
-// received them. The Detector of package failover finds such losses; its changed callback
-// should call [Redis.MarkSuspect].
+// Redis is a [Bus] over one capped Redis stream, whose entries have dense positions and are
+// chained by hashes (lua/publish.lua). So a process that continues at its position detects
+// missing messages itself, also across reconnections. It also detects that Redis lost messages
+// that it had received: Redis is empty, was restored, or is a replica that was behind. The
+// stream cannot reveal messages that were lost before the process received them. The Detector of
+// package failover finds such losses; its changed callback should call [Redis.MarkSuspect].
 //
-// A Redis reads by a client of its own, because its reads block. Each read also requests
-// the tail of the stream. A read without an answer within 100 ms plus Options.Timeout
-// closes its connection.
+// Reads block, so they use a client of their own. Each read also requests the tail of the
+// stream. A read without an answer within 100 ms plus Options.Timeout closes its connection.
 //
 // Its methods are safe for concurrent use after Subscribe and AddObserver.
 type Redis struct {
@@ -81,9 +78,9 @@ var publishScript = redis.NewScript(publishLua)
 // like Blocking of package redisdb. The caller closes it.
 type Blocking func(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error)
 
-// NewRedis returns a Redis that publishes through rdb and reads through clients from
-// blocking. It starts nothing, sends nothing, and does not close rdb, which belongs to
-// the caller. It panics if the Registerer has these metrics already.
+// NewRedis returns a Redis that publishes through rdb and reads through clients from blocking.
+// It starts nothing, sends nothing, and does not close rdb, which belongs to the caller. It
+// panics if the Registerer has these metrics already.
 func NewRedis(rdb redis.UniversalClient, blocking Blocking, o Options) *Redis {
 	if o.Writable == nil {
 		o.Writable = func() bool { return true }
@@ -133,8 +130,7 @@ func (s *Redis) send(ctx context.Context, ms []Message) error {
 	return publishScript.Run(ctx, s.rdb, []string{s.key}, args...).Err()
 }
 
-// label returns the metric label of a topic. Topics without a handler here would be
-// unbounded.
+// label returns "other" for topics without a handler here: their number has no bound.
 func (s *Redis) label(topic string) string {
 	if s.handlers[topic] == nil {
 		return "other"
@@ -142,13 +138,12 @@ func (s *Redis) label(topic string) string {
 	return topic
 }
 
-// MarkSuspect reports that this Redis may have lost messages. Within 100 ms the observers
-// are reset with [GapSuspect]; until then Synced is not called.
+// MarkSuspect reports that this Redis may have lost messages. The next read, within 100 ms if
+// Redis answers, resets the observers with [GapSuspect]. Until then Synced is not called.
 func (s *Redis) MarkSuspect() { s.suspect.Store(true) }
 
-// Run follows the stream from its current end until ctx ends: the first Reset covers
-// earlier messages. It returns an error at once if the client is of an unsupported type,
-// or if another Run is active.
+// Run follows the stream from its current end until ctx ends: the first Reset covers earlier
+// messages. It fails at once if the client is of an unsupported type, or another Run is active.
 func (s *Redis) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("follow bus: already running")
@@ -174,8 +169,7 @@ func (s *Redis) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow reads until a read fails, and then closes rdb. It reports whether a read
-// succeeded.
+// follow reads until a read fails, and then closes rdb. It reports whether a read succeeded.
 func (s *Redis) follow(ctx context.Context, rdb redis.UniversalClient, at *streamCursor) (healthy bool, err error) {
 	defer func() { _ = rdb.Close() }()
 	// go-redis notices the end of a context only after an answer.
@@ -199,8 +193,8 @@ func (s *Redis) follow(ctx context.Context, rdb redis.UniversalClient, at *strea
 	return healthy, nil
 }
 
-// pause waits while messages cannot be published. It resets the observers first, so that
-// they do not trust their data.
+// pause waits a moment while messages cannot be published. First it resets the observers, once:
+// they must not trust their data.
 func (s *Redis) pause(ctx context.Context, at *streamCursor) {
 	if at.gap == "" {
 		at.lose(GapClosed)
