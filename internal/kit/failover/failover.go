@@ -27,14 +27,12 @@ var ErrNoIncarnation = errors.New("read incarnation of Redis: no run id and repl
 
 // Loss describes the possible data loss of a Redis.
 type Loss struct {
-	// Known means that all lost writes are at most Age old. If it is false, their age is
-	// unknown.
+	// Known means that all lost writes are at most Age old. Otherwise their age is unknown.
 	Known bool
 	Age   time.Duration
 }
 
-// DetectorOptions tunes a Detector. The zero value is a good setting, except that it has
-// no metrics and no log.
+// DetectorOptions tunes a Detector. The zero value is a good setting, without metrics and log.
 type DetectorOptions struct {
 	Key        string                // of the mark; default "td:incarnation"
 	Interval   time.Duration         // between two checks; default 250 ms
@@ -43,21 +41,19 @@ type DetectorOptions struct {
 	Log        *slog.Logger          // nil: no log
 }
 
-// Detector detects that a Redis was restarted, restored or failed over. Acknowledged
-// writes may be missing then.
+// Detector detects that a Redis was restarted, restored or failed over. Acknowledged writes may
+// be missing then.
 //
 // An incarnation is the run id and the replication id of a server, or of all masters of a
-// cluster. A mark in Redis stores the incarnation for which the processes have recovered,
-// and the time of its last confirmation. Any process renews it once a second. Restored
-// data contains its mark: all writes before that renewal are there. So any process, even
-// a new one, can read the age of the data. It is measured from the clock of the old
-// server to that of the new one. A second is added for their difference; if clocks differ
-// by more, the reported age may be too small by the rest.
+// cluster. A mark in Redis stores the incarnation for which the processes have recovered, and
+// the time of its last confirmation. Any process renews it once a second. Restored data contains
+// its mark: all writes before that renewal are there. So any process, even a new one, can read
+// the age of the data. It is measured from the clock of the old server to that of the new one,
+// plus a second for their difference. If clocks differ by more, it may be too small by the rest.
 //
-// A cluster has one mark, on one of its masters. Data of other masters may be older, so
-// losses of a cluster are never Known. If a single master is emptied by hand, this is
-// noticed only if it had the mark. If Redis evicts the mark, this counts as a loss, which
-// is not Known.
+// A cluster has one mark, on one of its masters. Data of other masters may be older, so losses
+// of a cluster are never Known. If a single master is emptied by hand, the Detector notices only
+// if that master had the mark. An evicted mark counts as a loss that is not Known.
 type Detector struct {
 	rdb      redis.UniversalClient
 	key      string
@@ -84,9 +80,8 @@ var markLua string
 
 var markScript = redis.NewScript(markLua)
 
-// NewDetector returns a Detector. It starts nothing, sends nothing and closes nothing:
-// rdb belongs to the caller. It panics if the Registerer has these metrics for this role
-// already.
+// NewDetector returns a Detector. It starts nothing, sends nothing and closes nothing: rdb
+// belongs to the caller. It panics if the Registerer has these metrics for this role already.
 func NewDetector(rdb redis.UniversalClient, o DetectorOptions) *Detector {
 	labels := prometheus.Labels{"role": o.Role}
 	w := &Detector{
@@ -138,15 +133,14 @@ type observation struct {
 	written     bool          // there is a valid mark
 }
 
-// Run checks the Redis every DetectorOptions.Interval until ctx ends, and then returns
-// nil.
+// Run checks the Redis every DetectorOptions.Interval until ctx ends, and then returns nil.
 //
-// If the mark names another incarnation, or is missing, Run calls repair with the
-// possible loss, and then certifies the new incarnation. Several processes may repair at
-// once, so repair must be idempotent; after an error it is called again at the next
-// check. After the repair, by whichever process, changed is called in every process that
-// saw an earlier certification. It must drop the data that this process cached from the
-// Redis. Both get Run's context, and set their own deadlines.
+// If the mark names another incarnation, or is missing, Run calls repair with the possible loss,
+// and then certifies the new incarnation. Several processes may repair at once, so repair must
+// be idempotent; after an error it is called again at the next check. After the repair, by
+// whichever process, changed is called in every process that saw an earlier certification. It
+// must drop the data that this process cached from the Redis. Both get Run's context, and set their
+// own deadlines.
 //
 // If the Redis does not report its incarnation, Run logs that once and waits for ctx.
 func (w *Detector) Run(ctx context.Context, repair func(ctx context.Context, l Loss) error, changed func(ctx context.Context)) error {
@@ -215,7 +209,6 @@ func (w *Detector) check(ctx context.Context, known *string, repair func(context
 	return doing, err
 }
 
-// recover calls do with the possible loss.
 func (w *Detector) recover(ctx context.Context, seen observation, do func(context.Context, Loss) error) error {
 	var loss Loss
 	if _, cluster := w.rdb.(*redis.ClusterClient); seen.written && !cluster {
@@ -245,7 +238,6 @@ func (s session) write(ctx context.Context, seen observation, id string) error {
 	return nil
 }
 
-// observe reads incarnation and mark.
 func (s session) observe(ctx context.Context) (observation, error) {
 	id, err := s.incarnation(ctx)
 	if err != nil {

@@ -25,7 +25,6 @@ type session struct {
 	cluster *redis.ClusterClient // nil for a single server
 }
 
-// session calls do with a session and a context for its reads.
 func (w *Detector) session(ctx context.Context, do func(ctx context.Context, s session) error) error {
 	readCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -63,10 +62,9 @@ func (s session) incarnation(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// errReplica is returned for a replica: it reports itself, and accepts no mark.
+// errReplica is returned for a replica: it has another run id, and accepts no mark.
 var errReplica = errors.New("read incarnation of Redis: server is a replica")
 
-// incarnationOf reads the incarnation of one server.
 func incarnationOf(ctx context.Context, server redis.Cmdable) (string, error) {
 	info := make(map[string]string)
 	for _, section := range []string{"server", "replication"} {
@@ -91,16 +89,14 @@ func incarnationOf(ctx context.Context, server redis.Cmdable) (string, error) {
 	return info["run_id"] + ":" + info["master_replid"], nil
 }
 
-// refused reports whether a server does not support INFO: it lacks the command or
-// section, or denies it to this user.
+// refused reports whether a server lacks INFO or its section, or denies it to this user.
 func refused(err error) bool {
 	return slices.ContainsFunc([]string{"unknown command", "section", "NOPERM"}, func(prefix string) bool {
 		return redis.HasErrorPrefix(err, prefix)
 	})
 }
 
-// now returns the time of the server's clock. On a cluster any server will do: the age of
-// a loss is never Known there.
+// now returns the time of the server. On a cluster any server will do: losses are never Known.
 func (s session) now(ctx context.Context) (time.Time, error) {
 	now, err := s.cmd.Time(ctx).Result()
 	if err != nil {
