@@ -22,8 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// Options tunes a Hub. The zero value is a good setting, except that it has no metrics
-// and no log.
+// Options tunes a Hub. The zero value is a good setting, but has no metrics and no log.
 type Options struct {
 	Topic      string                // of its messages on the bus; default "live"
 	Debounce   time.Duration         // how long hints collect after each delivery; default 20 ms
@@ -33,8 +32,8 @@ type Options struct {
 	MaxPending int                   // different keys that wait for delivery; with more, all watches are hinted; default 16 384
 }
 
-// Hub delivers hints to the watches in this process, and by the bus to those in all other
-// processes. Its methods are safe for concurrent use. Only Run and Wait block.
+// Hub delivers hints to the watches in this process, and by the bus to those in other processes.
+// Its methods are safe for concurrent use. Only Run and Wait block.
 type Hub struct {
 	bus      eventbus.Bus
 	topic    string
@@ -61,8 +60,7 @@ var ErrFull = apierror.New(apierror.Unavailable, "This server has too many live 
 const (
 	maxPause     = time.Second // between two attempts to publish
 	flushTimeout = time.Second // for the last hints when Run ends
-	// After a gap this many watches are hinted at a time, to limit the load on the
-	// stores.
+	// After a gap, groups of this many watches are hinted, to limit the load on the stores.
 	hintBatch = 200
 	hintPause = 10 * time.Millisecond
 )
@@ -87,9 +85,9 @@ func New(bus eventbus.Bus, o Options) *Hub {
 	return h
 }
 
-// Notify reports that these keys may have changed. Call it when readers can see the
-// change, after the commit. It returns at once. Run delivers the hints, each key once;
-// the watches of this process get them even if the bus fails.
+// Notify reports that these keys may have changed. Call it when readers can see the change,
+// after the commit. It returns at once. Run delivers the hints, each key once; the watches of
+// this process get them even if the bus fails.
 func (h *Hub) Notify(keys ...string) {
 	if len(keys) == 0 {
 		return
@@ -109,8 +107,8 @@ func (h *Hub) add(to *pendingKeys, b batch) {
 	}
 }
 
-// Run delivers hints until ctx ends, and then the remaining ones, within a second. It
-// retries failed publications. It returns nil. It must not run twice at a time.
+// Run delivers hints until ctx ends, and then the remaining ones, within a second. It retries
+// failed publications. It returns nil. It must not run twice at a time.
 func (h *Hub) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { h.forward(ctx, h.local, h.hint) })
@@ -119,8 +117,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// forward delivers pending keys: the first at once, the next ones after debounce,
-// together. Failed deliveries become pending again.
+// forward delivers pending keys: the first at once, the next ones together after debounce.
+// Failed deliveries become pending again.
 func (h *Hub) forward(ctx context.Context, from *pendingKeys, send func(context.Context, batch) error) {
 	pause := h.debounce
 	for ctx.Err() == nil {
@@ -148,7 +146,6 @@ func (h *Hub) forward(ctx context.Context, from *pendingKeys, send func(context.
 	}
 }
 
-// publish sends hints to the other processes.
 func (h *Hub) publish(ctx context.Context, b batch) error {
 	if b.empty() {
 		return nil
@@ -160,8 +157,7 @@ func (h *Hub) publish(ctx context.Context, b batch) error {
 	return h.bus.Publish(ctx, ms...)
 }
 
-// receive handles hints from the bus. It ignores those of this process: their watches
-// were hinted before.
+// receive handles hints from the bus, except those of this process: its watches got them before.
 func (h *Hub) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		from, b, err := decode(body)
@@ -218,8 +214,8 @@ func (h *Hub) hintAll(ctx context.Context) {
 	}
 }
 
-// Wait returns when no [Updates] runs any more. Call it at shutdown, after their contexts
-// have ended and before the stores close that they read.
+// Wait returns when no [Updates] runs any more. Call it at shutdown, after their contexts have
+// ended and before the stores that they read close.
 func (h *Hub) Wait() { h.updates.Wait() }
 
 // recordFailure counts a failure and logs it, at most every ten seconds.

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// A key is the hash of a name, here and on the bus, in 4 bytes. A collision costs an
-// unneeded read.
+// A key is the hash of a name, here and on the bus. A collision costs an unneeded read.
 type key uint32
 
 // keyOf returns the FNV-1a hash, which is the same in every process.
@@ -29,8 +28,8 @@ type batch struct {
 
 func (b batch) empty() bool { return !b.all && len(b.keys) == 0 }
 
-// A pendingKeys holds the keys that wait for delivery, each once. With more than max it
-// holds all keys. It is safe for concurrent use.
+// A pendingKeys holds the keys that wait for delivery, each once. With more than max it holds
+// all keys. It is safe for concurrent use.
 type pendingKeys struct {
 	wake chan struct{} // capacity 1: it is not empty
 	max  int
@@ -44,7 +43,6 @@ func newPendingKeys(limit int) *pendingKeys {
 	return &pendingKeys{wake: make(chan struct{}, 1), max: limit, keys: make(map[key]struct{})}
 }
 
-// add adds a batch and reports an overflow.
 func (t *pendingKeys) add(b batch) (overflow bool) {
 	if b.empty() {
 		return false
@@ -67,7 +65,6 @@ func (t *pendingKeys) add(b batch) (overflow bool) {
 	return overflow
 }
 
-// take returns all keys and removes them.
 func (t *pendingKeys) take() batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,12 +74,11 @@ func (t *pendingKeys) take() batch {
 	return b
 }
 
-// A message is the sender's id and keys of 4 bytes, big-endian. Without keys it means all
-// keys.
+// A message is the sender's id and big-endian keys of 4 bytes. Without keys it means all keys.
 const (
 	idBytes        = 8
 	keyBytes       = 4
-	keysPerMessage = (16<<10 - idBytes) / keyBytes // keys per message
+	keysPerMessage = (16<<10 - idBytes) / keyBytes
 )
 
 func encode(id [idBytes]byte, b batch) (bodies [][]byte) {
@@ -99,8 +95,8 @@ func encode(id [idBytes]byte, b batch) (bodies [][]byte) {
 	return bodies
 }
 
-// decode returns the sender and the keys of a message. An invalid message, perhaps of
-// another release, counts as one for all keys; decode then also returns an error.
+// decode returns the sender and the keys of a message. An invalid message, perhaps of another
+// release, counts as one for all keys; decode then also returns an error.
 func decode(body []byte) (id [idBytes]byte, b batch, err error) {
 	n := copy(id[:], body)
 	rest := body[n:]

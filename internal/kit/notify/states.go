@@ -7,8 +7,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
-// SharedUpdates shares one [Updates] between all subscribers of a key: each state is read
-// once. It is safe for concurrent use.
+// SharedUpdates shares one [Updates] between all subscribers of a key: each state is read once.
+// It is safe for concurrent use.
 type SharedUpdates[T any] struct {
 	hub *Hub
 
@@ -16,15 +16,14 @@ type SharedUpdates[T any] struct {
 	open map[string]*state[T]
 }
 
-// NewSharedUpdates returns a SharedUpdates. It starts nothing before the first
-// subscription.
+// NewSharedUpdates returns a SharedUpdates. It starts nothing before the first subscription.
 func NewSharedUpdates[T any](h *Hub) *SharedUpdates[T] {
 	return &SharedUpdates[T]{hub: h, open: make(map[string]*state[T])}
 }
 
-// Of returns the state of a key as a source: the current state at once, then each changed
-// one, until one is final. A slow subscriber gets the newest. All sources of a key must
-// read the same state. Subscribe returns [ErrFull] if too many watches are open.
+// Of returns the state of a key as a source: the current state at once, then each changed one,
+// until one is final. A slow subscriber gets the newest. All sources of a key must read the same
+// state. Subscribe returns [ErrFull] if too many watches are open.
 func (s *SharedUpdates[T]) Of(key string, o UpdateOptions[T]) broadcast.Source {
 	return stateSource[T]{s, key, o}
 }
@@ -71,7 +70,7 @@ func (s stateSource[T]) Subscribe(r broadcast.Receiver) (broadcast.Subscription,
 	return st.add(r), nil
 }
 
-// add adds a subscriber. The caller holds the mutex of SharedUpdates.
+// add must be called with the mutex of SharedUpdates held.
 func (st *state[T]) add(r broadcast.Receiver) broadcast.Subscription {
 	f := &stateSubscription[T]{st, r}
 	st.mu.Lock()
@@ -83,7 +82,6 @@ func (st *state[T]) add(r broadcast.Receiver) broadcast.Subscription {
 	return f
 }
 
-// run pushes the states until they end.
 func (st *state[T]) run(states <-chan T) {
 	defer st.cancel()
 	for value := range states {

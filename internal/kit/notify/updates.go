@@ -12,8 +12,8 @@ import (
 
 // UpdateOptions tunes [Updates]. Read is required.
 type UpdateOptions[T any] struct {
-	// Read returns the current state, with all changes notified before the call. Its
-	// context ends after Timeout.
+	// Read returns the current state, with all changes notified before the call. Its context
+	// ends after Timeout.
 	Read    func(ctx context.Context) (T, error)
 	Same    func(a, b T) bool // reports whether b need not be sent after a; nil: false
 	Final   func(T) bool      // reports whether this state is the last; nil: false
@@ -27,14 +27,13 @@ const (
 	maxRetry   = 5 * time.Second        // after many failed reads
 )
 
-// Updates sends the current state at once, and then each changed one, until ctx ends or a
-// state is final. Then it closes the channel. It watches the key before it reads, so it
-// misses no change. It may skip states between two reads. A slow receiver first gets the
-// state that it did not receive in time, and then the newest. The last state always
-// arrives.
+// Updates sends the current state at once, and then each changed one, until ctx ends or a state
+// is final. Then it closes the channel. It watches the key before it reads, so it misses no
+// change. It may skip states between two reads. A slow receiver first gets the state that it did
+// not receive in time, and then the newest. The last state always arrives.
 //
-// A failed or panicking read is counted, logged at most every ten seconds, and retried
-// with growing pauses. The only error that Updates returns is [ErrFull].
+// A failed or panicking read is counted, logged at most every ten seconds, and retried with
+// growing pauses. The only error that Updates returns is [ErrFull].
 func Updates[T any](ctx context.Context, h *Hub, key string, o UpdateOptions[T]) (<-chan T, error) {
 	w, err := h.Watch(key)
 	if err != nil {

@@ -9,8 +9,8 @@ type Watch struct {
 	closed     bool
 }
 
-// Watch starts to watch a key: it receives hints from now on. The caller closes it. The
-// only error is [ErrFull].
+// Watch starts to watch a key: it receives hints from now on. The caller closes it. The only
+// error is [ErrFull].
 func (h *Hub) Watch(name string) (*Watch, error) {
 	w := &Watch{hub: h, c: make(chan struct{}, 1), key: keyOf(name)}
 	h.mu.Lock()
@@ -28,8 +28,8 @@ func (h *Hub) Watch(name string) (*Watch, error) {
 	return w, nil
 }
 
-// C returns the channel of hints. It holds one hint, for any number of notifications, if
-// the state must be read again. It is never closed.
+// C returns the channel of hints. It holds one hint, for any number of notifications, if the
+// state must be read again. It is never closed.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
 // Close ends the watch. Further calls do nothing.
@@ -67,7 +67,6 @@ func (w *Watch) hint() int {
 	}
 }
 
-// all returns the open watches.
 func (h *Hub) all() []*Watch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
