@@ -277,8 +277,7 @@ func (c *Call[In, Out]) fail(err error) {
 	c.Out, c.Err = none, err
 }
 
-// guard turns a panic into an error: outside of its caller's goroutine it would end the
-// process.
+// guard returns a panic of f as an error: on a goroutine of the group it would end the process.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
