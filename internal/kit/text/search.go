@@ -17,11 +17,10 @@ import (
 //   - case, by full case folding: ß is ss, ς is σ. All four Turkish i are i.
 //   - width and compatibility variants: ｆｕｌｌ, ﬁ, ｶﾞ, ①, ²; digits of all
 //     scripts are 0 to 9.
-//   - accents and other optional marks: those of Latin, Greek and Cyrillic
-//     letters, Hebrew points, Arabic and Syriac vowel signs. Letters with a mark
-//     that do not decompose lose it too (đ, ø, ł, ғ), and ligatures are spelt
-//     out (æ, œ, þ). Marks that a word needs stay: vowel signs of Indic and
-//     Southeast Asian scripts, nukta and virama, dakuten (か is not が).
+//   - accents and other optional marks: those of Latin, Greek and Cyrillic letters, Hebrew
+//     points, Arabic and Syriac vowel signs. Letters with a mark that do not decompose lose it
+//     too (đ, ø, ł, ғ), and ligatures are spelt out (æ, œ, þ). Marks that a word needs stay:
+//     vowel signs of Indic and Southeast Asian scripts, nukta and virama, dakuten (か is not が).
 //   - invisible characters: zero-width characters, direction marks, variation
 //     selectors, soft hyphens, fillers, control characters.
 //   - blanks and punctuation: "Joe's" is "Joe’s" and "Joes"; "Coca‑Cola" is
@@ -71,8 +70,8 @@ func foldRunes(s string) string {
 // isDakuten reports whether r is a mark that turns one kana into another, combining or not.
 func isDakuten(r rune) bool { return r >= '\u3099' && r <= '\u309c' }
 
-// isInvisible reports whether r is a blank, a control character, a default ignorable or a
-// trademark sign.
+// isInvisible reports whether r is a blank, a control character, a default ignorable, or a
+// trademark or copyright sign.
 func isInvisible(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || IsIgnorable(r) ||
 		r == '™' || r == '℠' || r == '®' || r == '©' || r == '℗' // searches rarely include them
@@ -101,7 +100,6 @@ func Digit(r rune) (digit byte, ok bool) {
 	return 0, false
 }
 
-// dropPunctuation is a mapping for [strings.Map].
 func dropPunctuation(r rune) rune {
 	switch r {
 	case '&', '%', '#', '@', '‰', '‱':

@@ -28,7 +28,7 @@ func Paragraphs(s string) string {
 }
 
 // Blank reports whether s shows nothing: it is empty or has only spaces, control characters,
-// joiners and fillers.
+// nonspacing marks, joiners and fillers.
 func Blank(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Mn, r) && !isFiller(r)
@@ -41,8 +41,8 @@ func IsIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// isFiller reports whether r is a letter or sign that shows nothing: a Hangul filler or the
-// Braille blank.
+// isFiller reports whether r is a letter or sign that shows nothing: Hangul fillers, Braille
+// blank.
 func isFiller(r rune) bool {
 	switch r {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
@@ -59,11 +59,10 @@ func HasControl(s string) bool {
 	})
 }
 
-// Len returns the number of characters of s.
+// Len returns the number of characters (code points) of s.
 func Len(s string) int { return utf8.RuneCountInString(s) }
 
-// Truncate shortens a cleaned text to at most limit characters. It reports whether s was
-// longer.
+// Truncate shortens a cleaned text to limit characters. It reports whether s was longer.
 func Truncate(s string, limit int) (string, bool) {
 	if len(s) <= limit || Len(s) <= limit {
 		return s, false
@@ -91,8 +90,8 @@ func visible(s string) string {
 	}, s)
 }
 
-// isHidden reports whether r is a directional override or isolate, the zero-width space or the
-// byte order mark. It excludes joiners, because names in some scripts and emoji need them.
+// isHidden reports whether r is a directional embedding, override or isolate, the zero-width
+// space or the byte order mark. It excludes joiners: names in some scripts and emoji need them.
 func isHidden(r rune) bool {
 	return r == '\u200b' || r == '\ufeff' ||
 		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
