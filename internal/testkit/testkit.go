@@ -59,7 +59,8 @@ func Eventually(tb testing.TB, within time.Duration, cond func() bool) {
 // RunWorkers runs workers until the returned function is called, or the test ends.
 func RunWorkers(t testing.TB, workers ...interface {
 	Run(ctx context.Context) error
-}) (stop func()) {
+},
+) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

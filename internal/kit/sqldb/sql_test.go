@@ -82,13 +82,13 @@ func TestClosedSQLiteFileIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := Prepared(t.Context())
-	if _, err := db.DB.ExecContext(ctx, "CREATE TABLE things (n INTEGER)"); err != nil {
+	if _, err := db.ExecContext(ctx, "CREATE TABLE things (n INTEGER)"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.DB.ExecContext(ctx, "INSERT INTO things VALUES (3)"); err != nil {
+	if _, err := db.ExecContext(ctx, "INSERT INTO things VALUES (3)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.DB.Close(); err != nil {
+	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.db-wal")); !errors.Is(err, fs.ErrNotExist) {
@@ -102,9 +102,9 @@ func TestClosedSQLiteFileIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.DB.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	var n int
-	if err := db.DB.QueryRowContext(t.Context(), "SELECT n FROM things").Scan(&n); err != nil || n != 3 {
+	if err := db.QueryRowContext(t.Context(), "SELECT n FROM things").Scan(&n); err != nil || n != 3 {
 		t.Errorf("got %d, %v from the moved file, want 3", n, err)
 	}
 }

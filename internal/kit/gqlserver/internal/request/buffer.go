@@ -5,6 +5,7 @@ import "sync"
 // Buffer is a pooled buffer for bytes that live as long as one request.
 type Buffer struct{ Bytes []byte } // empty at first
 
+// Sizes of buffers.
 const (
 	BufferSize = 4 << 10  // bytes of a new buffer
 	maxBuffer  = 64 << 10 // bytes of the largest buffer that returns to the pool
