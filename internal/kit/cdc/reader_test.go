@@ -387,7 +387,7 @@ func TestMetrics(t *testing.T) {
 	}
 	show := func(changes, missed int) string {
 		return fmt.Sprintf(`
-# HELP tandian_log_reader_active 1 while this process reads the log of the database.
+# HELP tandian_log_reader_active 1 while this process reads the database log.
 # TYPE tandian_log_reader_active gauge
 tandian_log_reader_active 0
 # HELP tandian_log_reader_changes_total Delivered changes of rows, by table.
@@ -397,7 +397,7 @@ tandian_log_reader_changes_total{table="shops"} %d
 # HELP tandian_log_reader_errors_total Failures to read the log or to deliver changes.
 # TYPE tandian_log_reader_errors_total counter
 tandian_log_reader_errors_total 0
-# HELP tandian_log_reader_missed_total Possible losses of changes, after which everything counted as changed.
+# HELP tandian_log_reader_missed_total Possible losses of changes, after which all cached values were invalidated.
 # TYPE tandian_log_reader_missed_total counter
 tandian_log_reader_missed_total %d
 `, changes, missed)
