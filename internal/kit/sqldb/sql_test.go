@@ -394,7 +394,7 @@ func eachConfig(t *testing.T, test func(*testing.T, SQLConfig)) {
 
 func TestDatabaseURLErrorsContainNoPassword(t *testing.T) {
 	tests := []struct{ name, url, want string }{
-		{"another scheme", "mysql://ann:hunter2@host/db", "must look like postgres://"},
+		{"another scheme", "mysql://ann:hunter2@host/db", "must begin with postgres://"},
 		{"an invalid port", "postgres://ann:hunter2@host:port/db", "must look like postgres://"},
 		{"a password with a percent sign", "postgres://ann:hunter2%@host/db", "must look like postgres://"},
 		{"a password with a slash", "postgres://ann:1/hunter2@host/db", "must look like postgres://"},
