@@ -40,7 +40,7 @@ func mustOrder(t *testing.T, s *apptest.Server, who person, voucher string) *sho
 	return got.OrderVoucher.Order
 }
 
-// The steps are those of docs/operations.md: a dump is restored into a new database, and
+// The steps are those of docs/operate/backup.md: a dump is restored into a new database, and
 // Redis starts empty. Only changes after the dump are lost.
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestBackupIsRestored(t *testing.T) {
 }
 
 // A base backup and the WAL archive restore any moment since the backup: with earlier
-// commits and without later ones. The steps are those of docs/operations.md.
+// commits and without later ones. The steps are those of docs/operate/backup.md.
 func TestPointInTimeRecovery(t *testing.T) {
 	testkit.SkipIfShort(t)
 	t.Parallel()

@@ -19,10 +19,10 @@ func missingNotes(page string, migrations []string) (missing []string) {
 	return missing
 }
 
-// docs/upgrading.md states for each migration the change, its locks, whether the previous version
+// docs/operate/upgrade.md states for each migration the change, its locks, whether the previous version
 // can run at the same time, and the steps after a failure.
 func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
-	page := pageText(t, "docs/upgrading.md")
+	page := pageText(t, "docs/operate/upgrade.md")
 	for _, dialect := range []string{"postgres", "sqlite"} {
 		files, err := filepath.Glob(filepath.Join(root, "ent/migrate", dialect, "*.sql"))
 		if err != nil || len(files) < 10 {
@@ -33,7 +33,7 @@ func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
 			names = append(names, strings.TrimSuffix(filepath.Base(f), ".sql"))
 		}
 		for _, name := range missingNotes(page, names) {
-			t.Errorf("docs/upgrading.md has no complete row for %s of %s", name, dialect)
+			t.Errorf("docs/operate/upgrade.md has no complete row for %s of %s", name, dialect)
 		}
 	}
 	const other = "| 20260101000000_x | changes | nothing | yes | start again |\n| 20260102000000_y | changes | | yes | again |\n"

@@ -300,7 +300,7 @@ func (m *monitor) rules(t *testing.T) {
 	if !m.get(t, "/api/v1/rules", nil, &data) {
 		t.Fatal("Prometheus does not answer")
 	}
-	runbook, err := os.ReadFile(File("docs/operations.md"))
+	runbook, err := os.ReadFile(File("docs/operate/runbook.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +311,8 @@ func (m *monitor) rules(t *testing.T) {
 			if r.Health != "ok" {
 				t.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
 			}
-			if r.Type == "alerting" && (r.Annotations["runbook"] != "docs/operations.md#"+strings.ToLower(r.Name) || !bytes.Contains(runbook, []byte("\n#### "+r.Name+"\n"))) {
-				t.Errorf("%s: the runbook %q is not in docs/operations.md", r.Name, r.Annotations["runbook"])
+			if r.Type == "alerting" && (r.Annotations["runbook"] != "docs/operate/runbook.md#"+strings.ToLower(r.Name) || !bytes.Contains(runbook, []byte("\n#### "+r.Name+"\n"))) {
+				t.Errorf("%s: the runbook %q is not in docs/operate/runbook.md", r.Name, r.Annotations["runbook"])
 			}
 			found := selectors(r.Query)
 			if len(found) == 0 {

@@ -228,13 +228,13 @@ func TestNginxWaitsLongerThanSocketsAndStreamsAreSilent(t *testing.T) {
 	}
 	_, graphql, _ := strings.Cut(string(text), "location = /graphql {")
 	graphql, _, _ = strings.Cut(graphql, "\n        }")
-	security, err := os.ReadFile(File("docs/security.md"))
+	security, err := os.ReadFile(File("docs/operate/security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("\\| `ping` \\| (\\S+) \\|").FindSubmatch(security)
 	if m == nil {
-		t.Fatal("docs/security.md has no ping")
+		t.Fatal("docs/operate/security.md has no ping")
 	}
 	ping, err := time.ParseDuration(string(m[1]))
 	if err != nil {
