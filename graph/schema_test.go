@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/scalar"
@@ -207,6 +208,50 @@ func TestSchemaKeepsTheContract(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-contract +schema)\n%s\nIf clients can bear the change, go test ./graph -run Contract -update", d)
+	}
+}
+
+// docs/reference/schema.graphql is the schema in one file, for tools of clients.
+func TestReferenceHasTheSchemaOfTheContract(t *testing.T) {
+	const file = "../docs/reference/schema.graphql"
+	var text strings.Builder
+	formatter.NewFormatter(&text, formatter.WithIndent("  ")).FormatSchema(executable().Schema())
+	if *Update {
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(page), text.String()); d != "" {
+		t.Errorf("(-file +schema)\n%s\ngo test ./graph -run Contract -update writes it", d)
+	}
+}
+
+func TestReferencePageOfErrorsHasEveryCode(t *testing.T) {
+	page, err := os.ReadFile("../docs/reference/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Codes of `userErrors`\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var want, got []string
+	for _, value := range executable().Schema().Types["ErrorCode"].EnumValues {
+		want = append(want, value.Name)
+	}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 && strings.ToUpper(cells[1]) == cells[1] && !strings.HasPrefix(line, "|-") {
+			for code := range strings.SplitSeq(cells[1], ",") {
+				got = append(got, strings.TrimSpace(code))
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-schema +page)\n%s", d)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 const outboxSweepEvery = 10 * time.Second
 
 // openSchedule registers the periodic jobs. One process runs each due job for all.
-// ARCHITECTURE.md has a table of the jobs.
+// docs/reference/events.md has a table of the jobs.
 func (c *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	c.schedule = schedule.New(schedule.Options{DB: c.DB.DB, Locks: c.exclusive, Registerer: reg, Log: log})
 	// Short jobs do not wait for scans, some of which take hours.

@@ -20,7 +20,7 @@ func (c *commands) accountsCommands() *cobra.Command {
 	check := &cobra.Command{
 		Use: "check-phones", Short: "list phones that several accounts share or that are not normalized",
 		Long: "It prints masked phones and user ids. The exit code is 0 if each account has its own normalized\n" +
-			"phone, 1 if one does not, and 2 for a usage error.",
+			"phone and 1 if one does not.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.checkPhones(cmd.Context(), rewrite) },
 	}
 	check.Flags().BoolVar(&rewrite, "rewrite", false, "normalize phones that only one account has; first stop all servers of earlier versions")

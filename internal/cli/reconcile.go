@@ -31,7 +31,7 @@ func (c *commands) reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reconcile", Short: "compare derived data with its source and repair it; safe while servers run",
 		Long: "It prints the counts and the findings of each scan. The exit code is 0 if no difference is left, 1\n" +
-			"if one is left or a comparison failed, and 2 for a usage error.",
+			"if one is left or a comparison failed.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.reconcile(cmd.Context(), o, only) },
 	}
 	f := cmd.Flags()

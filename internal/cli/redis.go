@@ -56,7 +56,7 @@ func (c *commands) redisCommands() *cobra.Command {
 			return nil
 		},
 	}
-	cat.Flags().StringVar(&role, "role", "", "read the Redis with this `ROLE`: state or cache; the role of the key if empty")
+	cat.Flags().StringVar(&role, "role", "", "read the Redis with this `ROLE`: state or cache; if empty, cache for td:cache:… and else state")
 	return cmdline.Group("redis COMMAND", "inspect the Redis of this installation", bigKeys, cat)
 }
 

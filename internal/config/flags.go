@@ -92,11 +92,11 @@ func (l *list) Set(words string) error {
 func (c *Config) storeFlags(s *settings) {
 	s.group = "Stores"
 	s.text(&c.DataDir, "data-dir", "store the embedded database and pictures in `FOLDER`")
-	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty. Several hosts need ?port=…&target_session_attrs=read-write")
+	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty")
 	s.text(&c.RedisURL, "redis-url", "connect to Redis at `URL` (redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://); embedded Redis if empty")
 	s.text(&c.RedisCacheURL, "redis-cache-url", "store caches in another Redis at `URL`; --redis-url if empty")
-	s.list(&c.RedisLockURLs, "redis-lock-urls", "take order locks on independent Redis masters at `URLS`, separated by commas; a majority decides; --redis-url if empty")
-	s.text(&c.RedisCA, "redis-ca", "verify rediss:// servers with the PEM certificates in `FILE`; the system's if empty")
+	s.list(&c.RedisLockURLs, "redis-lock-urls", "take order locks on a majority of the independent Redis masters at `URLS`; --redis-url if empty")
+	s.text(&c.RedisCA, "redis-ca", "trust rediss:// servers by the PEM certificates in `FILE`; the system's if empty")
 	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` to rediss:// servers; each connection rereads it")
 	s.text(&c.RedisKey, "redis-key", "use the PEM key in `FILE` with --redis-cert")
 	s.text(&c.RedisPrefix, "redis-prefix", "start every Redis key and channel with `PREFIX`")
@@ -105,9 +105,9 @@ func (c *Config) storeFlags(s *settings) {
 	s.number(&c.RedisPoolSize, "redis-pool-size", "open at most `NUMBER` Redis connections for each node and role")
 	s.number(&c.RedisMinIdle, "redis-min-idle", "keep at least `NUMBER` idle Redis connections for each node and role")
 	s.duration(&c.RedisPoolTimeout, "redis-pool-timeout", "wait at most `DURATION` for a free Redis connection")
-	s.number(&c.RedisReadLimit, "redis-read-limit", "let caches read Redis at most `NUMBER` times a second; above that, optional fields are UNAVAILABLE; 0 is no limit")
-	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches of this process; -1 is a tenth of the memory limit, or of half the machine's memory; 0 is none")
-	s.text(&c.LogReader, "log-reader", "read changes by other programs from the PostgreSQL log: `MODE` auto (if its settings and the role allow it) or off")
+	s.number(&c.RedisReadLimit, "redis-read-limit", "let caches read Redis at most `NUMBER` times a second; above that, optional fields fail with UNAVAILABLE; 0 is no limit")
+	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches of this process; -1 is a tenth of the memory limit, or a twentieth of the machine's memory without one; 0 is none")
+	s.text(&c.LogReader, "log-reader", "detect changes by other programs in the PostgreSQL log: `MODE` auto (if the database and the role allow it) or off")
 }
 
 func (c *Config) listenFlags(s *settings) {
@@ -115,8 +115,8 @@ func (c *Config) listenFlags(s *settings) {
 	s.text(&c.Addr, "addr", "listen on `HOST:PORT`; :8080 is every interface")
 	s.text(&c.MetricsAddr, "metrics-addr", "serve /metrics and the probes on `HOST:PORT`, and /metrics only there; --addr if empty")
 	s.list(&c.TrustedProxies, "trusted-proxies", "accept X-Forwarded-For from `PROXIES`: networks or addresses, separated by commas")
-	s.list(&c.CORSOrigins, "cors-origins", "let web pages from these `ORIGINS` use the API, such as https://app.example.com")
-	s.toggle(&c.Introspection, "introspection", "let clients read the schema; the playground needs it")
+	s.list(&c.CORSOrigins, "cors-origins", "let pages of other `ORIGINS` use the API, such as https://app.example.com")
+	s.toggle(&c.Introspection, "introspection", "let clients read the schema, and serve the playground")
 }
 
 func (c *Config) loginFlags(s *settings) {
@@ -136,9 +136,9 @@ func (c *Config) orderFlags(s *settings) {
 	s.duration(&c.PayWithin, "pay-within", "cancel orders that are not paid within `DURATION`")
 	s.duration(&c.OrderWait, "order-wait", "let orderVoucher wait at most `DURATION` until the order is stored, before it returns QUEUED; 0 does not wait")
 	s.number(&c.OrderListSize, "order-list-size", "store the newest `NUMBER` orders of each user in Redis")
-	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` order lists from the database at a time, across all instances")
-	s.text(&c.PaymentWebhookSecret, "payment-webhook-secret", "accept payment notices at /webhooks/payment that are signed with `SECRET`, at least 16 bytes; if empty, the path returns 404; prefer the environment variable")
-	s.toggle(&c.FakePayments, "fake-payments", "confirm ALIPAY and WECHAT payments immediately, without money; on if both stores are embedded and --payment-webhook-secret is empty")
+	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` order lists from the database at a time, over all instances")
+	s.text(&c.PaymentWebhookSecret, "payment-webhook-secret", "accept payment notices at /webhooks/payment that are signed with `SECRET`, at least 16 bytes; if empty, the path is 404; prefer the environment variable")
+	s.toggle(&c.FakePayments, "fake-payments", "confirm payments by ALIPAY and WECHAT at once, without money; by default, on if both stores are embedded and --payment-webhook-secret is empty")
 }
 
 func (c *Config) contentFlags(s *settings) {
@@ -172,18 +172,18 @@ func (c *Config) limitFlags(s *settings) {
 	s.number(&c.ConnsPerAddress, "conns-per-address", "accept `NUMBER` WebSockets and event streams from each client address, and ten times as many connections; 0 is no limit")
 	s.number(&c.ConnsPerUser, "conns-per-user", "accept `NUMBER` WebSockets and event streams from each user; a new one closes the oldest; 0 is no limit")
 	s.number(&c.Conns, "conns", "accept `NUMBER` connections; 0 is no limit")
-	s.list(&c.Limits, "limit", "set another request limit by `NAME=VALUE`, such as depth=20; docs/security.md lists them")
+	s.list(&c.Limits, "limit", "set another request limit by `NAME=VALUE`, such as depth=20; docs/reference/limits.md lists them")
 }
 
 func (c *Config) processFlags(s *settings) {
 	s.group = "Logs and processes"
 	s.list(&c.Run, "run", "run these `PARTS` in this process: api, workers")
-	s.text(&c.Zone, "zone", "use the time zone `NAME` for calendar days, such as Asia/Shanghai; the machine's if empty")
-	s.duration(&c.StartTimeout, "start-timeout", "wait at most `DURATION` for the stores at startup")
-	s.duration(&c.StopTimeout, "stop-timeout", "wait at most `DURATION` for running requests at shutdown")
-	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, together")
+	s.text(&c.Zone, "zone", "count days in the time zone `NAME`, such as Asia/Shanghai; the machine's if empty")
+	s.duration(&c.StartTimeout, "start-timeout", "at the start, wait at most `DURATION` for the stores")
+	s.duration(&c.StopTimeout, "stop-timeout", "at the stop, wait at most `DURATION` for running requests")
+	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans (compiled queries), together (shared round trips to Redis)")
 	s.text(&c.LogFormat, "log-format", "write logs in `FORMAT`: auto (text on a terminal, else json), json or text")
-	s.text(&c.LogLevel, "log-level", "write log entries of at least `LEVEL`: debug, info, warn or error")
-	s.number(&c.LogSample, "log-sample", "log the first 10 successful fast requests of each second and one in `NUMBER` after them; 1 logs all")
-	s.duration(&c.LogSlow, "log-slow", "log every request that takes at least `DURATION`, and every failed one")
+	s.text(&c.LogLevel, "log-level", "write logs of at least `LEVEL`: debug, info, warn or error")
+	s.number(&c.LogSample, "log-sample", "of the fast requests without errors, log the first 10 of each second and one in `NUMBER` of the others; 1 logs all")
+	s.duration(&c.LogSlow, "log-slow", "log every request that takes at least `DURATION`, and every one that fails")
 }

@@ -165,7 +165,7 @@ func readOrders(ctx context.Context, db *sql.DB) (map[int64]row, error) {
 // redisPrefix is the default key prefix of the server, which runs do not change.
 const redisPrefix = "td"
 
-// Keys of sales, from the key table in ARCHITECTURE.md.
+// Keys of sales, from the key table in docs/redis-keys.md.
 func partitionKey(partition int, rest string) string {
 	return fmt.Sprintf("%s:sale:{p%d}:%s", redisPrefix, partition, rest)
 }

@@ -203,7 +203,37 @@ func flagGroups(cmd, settings *cobra.Command) []*flagGroup {
 // flagRow returns the name of a flag with that of its value, and its usage with its
 // default and its environment variable.
 func flagRow(f *pflag.Flag) Row {
-	value, text := pflag.UnquoteUsage(f)
+	d := Describe(f)
+	var notes []string
+	if d.Default != "" {
+		notes = append(notes, "default "+d.Default)
+	}
+	if d.Variable != "" {
+		notes = append(notes, "$"+d.Variable)
+	}
+	text := d.Usage
+	if len(notes) > 0 {
+		between := " "
+		if d.Variable != "" {
+			between = "\n"
+		}
+		text += between + "(" + strings.Join(notes, ", ") + ")"
+	}
+	return Row{d.Name, text}
+}
+
+// A Description holds the parts of a flag's help.
+type Description struct {
+	Group    string // heading; empty for the flags of one command
+	Name     string // with its value, such as --addr HOST:PORT
+	Usage    string
+	Default  string // empty for an empty or switched off one
+	Variable string // environment variable, without $; may be empty
+}
+
+// Describe returns the description of a flag.
+func Describe(f *pflag.Flag) Description {
+	value, usage := pflag.UnquoteUsage(f)
 	kind := f.Value.Type()
 	switch {
 	case f.DefValue == "true" && kind == "bool":
@@ -211,26 +241,14 @@ func flagRow(f *pflag.Flag) Row {
 	case !strings.Contains(f.Usage, "`"):
 		value = valueName(kind)
 	}
-	var notes []string
-	if byDefault := defaultText(f.DefValue, kind); byDefault != "" {
-		notes = append(notes, "default "+byDefault)
-	}
-	variable := annotation(f, variableKey)
-	if variable != "" {
-		notes = append(notes, "$"+variable)
-	}
-	if len(notes) > 0 {
-		between := " "
-		if variable != "" {
-			between = "\n"
-		}
-		text += between + "(" + strings.Join(notes, ", ") + ")"
-	}
 	name := "--" + f.Name
 	if value != "" && value[0] != '[' {
 		name += " "
 	}
-	return Row{name + value, text}
+	return Description{
+		Group: annotation(f, groupKey), Name: name + value, Usage: usage,
+		Default: defaultText(f.DefValue, kind), Variable: annotation(f, variableKey),
+	}
 }
 
 // valueName returns the name of a value whose usage names none.

@@ -162,7 +162,7 @@ type UserError struct {
 
 // Start starts a server on the stack and waits until it is ready. The server stops with the test, or
 // earlier by [Server.Stop]. At the end of the test, Start checks the log for secrets and the keys in
-// Redis against the table in ARCHITECTURE.md.
+// Redis against the table in docs/redis-keys.md.
 func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
 	log, out := &Log{}, &Log{}

@@ -1,4 +1,4 @@
-// Package keytable checks Redis keys against the table in ARCHITECTURE.md. Each key that a server
+// Package keytable checks Redis keys against the table in docs/redis-keys.md. Each key that a server
 // creates must match a row there, with its type and within its TTL and size. apptest and storetest
 // check every Redis after a test, so every test of the server checks the table.
 package keytable
@@ -46,18 +46,18 @@ type Table []Row
 // Read reads the table of this repository.
 func Read(tb testing.TB) Table {
 	tb.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(tb), "ARCHITECTURE.md"))
+	text, err := os.ReadFile(filepath.Join(testkit.Root(tb), "docs/redis-keys.md"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	t, err := Parse(string(text))
 	if err != nil {
-		tb.Fatalf("parse the table of Redis keys in ARCHITECTURE.md: %v", err)
+		tb.Fatalf("parse the table of Redis keys in docs/redis-keys.md: %v", err)
 	}
 	return t
 }
 
-// Parse reads the first table of the section "Redis keys". Its first four columns are:
+// Parse reads the first table after the heading "Redis keys". Its first four columns are:
 //
 //   - key: templates in backquotes, without the prefix; see placeholders
 //   - type: begins with string, counter, hash, zset, set, list, stream, bitmap or HyperLogLog
@@ -66,9 +66,9 @@ func Read(tb testing.TB) Table {
 //   - lifetime: the longest time in the cell limits the TTL; "none" means that the
 //     key does not expire, and requires one of the bounds above
 func Parse(markdown string) (Table, error) {
-	_, section, ok := strings.Cut(markdown, "\n## Redis keys\n")
+	_, section, ok := strings.Cut("\n"+markdown, "\n# Redis keys\n")
 	if !ok {
-		return nil, errors.New(`missing section "Redis keys"`)
+		return nil, errors.New(`missing heading "Redis keys"`)
 	}
 	var t Table
 	begun := false
@@ -235,7 +235,7 @@ func (t Table) Violation(prefix string, k redisdb.Key) string {
 	row, ok := t.Row(prefix, k.Name)
 	switch {
 	case !ok:
-		return "missing in the table of Redis keys in ARCHITECTURE.md"
+		return "missing in the table of Redis keys in docs/redis-keys.md"
 	case k.Type != row.Type:
 		return fmt.Sprintf("got type %s, row %s wants %s", k.Type, row.Template, row.Type)
 	case k.TTL == redisdb.NoTTL && row.Life != redisdb.NoTTL:

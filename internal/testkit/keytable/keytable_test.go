@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-const head = "# A\n\n## Redis keys\n\nWords.\n\n| key | type | bound | lifetime | from |\n|---|---|---|---|---|\n"
+const head = "# Redis keys\n\nWords.\n\n| key | type | bound | lifetime | from |\n|---|---|---|---|---|\n"
 
 func TestParseRows(t *testing.T) {
 	tests := []struct {

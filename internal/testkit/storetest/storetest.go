@@ -230,7 +230,7 @@ type Process struct {
 }
 
 // Open opens stores until the test ends. Then it checks the keys in Redis against the table in
-// ARCHITECTURE.md, and the log for secrets.
+// docs/redis-keys.md, and the log for secrets.
 func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
