@@ -88,7 +88,7 @@ func readDocuments() (documents map[string]string, err error) {
 // for files that are not for browsers.
 func assetURL(name string) (url, cacheControl string) {
 	switch name {
-	case "build.sha256", "documents.json", "LICENSES.md":
+	case "build.sha256", "documents.json", "LICENSES.txt":
 		return "", ""
 	case "index.html":
 		return "/", revalidate

@@ -85,7 +85,7 @@ func TestSiteAnswers(t *testing.T) {
 		{name: "compressed script is immutable", path: js, accept: "gzip, deflate, br, zstd", want: 200, header: map[string]string{"Content-Encoding": "br", "Cache-Control": immutable, "Vary": "Accept-Encoding"}},
 		{name: "unknown asset is not a page", path: "/assets/gone-00000000.js", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "ETag": ""}},
 		{name: "assets are not listed", path: "/assets/", want: 404},
-		{name: "licences are hidden", path: "/LICENSES.md", want: 404},
+		{name: "licences are hidden", path: "/LICENSES.txt", want: 404},
 		{name: "pages have one path", path: "/playground.html", want: 404},
 		{
 			name: "app is revalidated", path: "/", want: 200,

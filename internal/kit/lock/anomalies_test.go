@@ -20,7 +20,7 @@ import (
 )
 
 // L1 and L18: the lock is granted, and the caller leaves before the answer arrives. The
-// numbers L1 to L19 are those of DESIGN.md.
+// numbers L1 to L19 are those of docs/guide/locks.md.
 func TestCancelledAttemptLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -61,7 +61,7 @@ export default defineConfig({
     // Assets stay files: script-src and style-src do not allow data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    license: { fileName: 'LICENSES.md' },
+    license: { fileName: 'LICENSES.txt' },
     chunkSizeWarningLimit: 1200,
   },
 })

@@ -24,7 +24,7 @@ import (
 
 func (c *commands) benchCommand() *cobra.Command {
 	return cmdline.Group(
-		"bench COMMAND", "run benchmarks and print tables, as in docs/benchmarks.md",
+		"bench COMMAND", "run benchmarks and print tables",
 		c.serveBench(),
 		c.writesBench(),
 		c.cacheBench(),

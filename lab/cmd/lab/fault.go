@@ -94,7 +94,7 @@ func (c *commands) clusterCommand() *cobra.Command {
 	}
 	return newCommand(spec{
 		Use: "cluster [SCENARIO…]", Short: "kill masters of Redis Cluster, Sentinel and PostgreSQL while clients buy",
-		Long: "Each scenario runs servers on replicated stores, kills a master, and checks the guarantees in\ndocs/faults.md. Scenarios, all by default:\n  " + strings.Join(keys, ", "),
+		Long: "Each scenario runs servers on replicated stores, kills a master, and checks the guarantees in\ndocs/guide/failures.md. Scenarios, all by default:\n  " + strings.Join(keys, ", "),
 		Args: cobra.ArbitraryArgs,
 		Flags: func(f *pflag.FlagSet) {
 			seedFlag(f, "seed the clients' actions with `NUMBER`")

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,6 +85,38 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 				t.Errorf("exit %d, %q, %q; want 2 and %q", code, out, errs, tt.want)
 			}
 		})
+	}
+}
+
+// Pages name commands and flags that exist.
+func TestPagesNameExistingCommands(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "*.md")
+	list.Dir = "../../.."
+	pages, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]bool{}
+	for page := range strings.FieldsSeq(string(pages)) {
+		for _, found := range regexp.MustCompile("`lab ([a-z][^`]*)`").FindAllStringSubmatch(read(t, filepath.Join("../../..", page)), -1) {
+			if found[1] == "bench NAME" || checked[found[1]] {
+				continue
+			}
+			checked[found[1]] = true
+			words, flags, _ := strings.Cut(found[1], " --")
+			out, errs, code := command(t, append(strings.Fields(words), "--help")...)
+			if code != 0 || errs != "" || !strings.Contains(out, "\n  lab "+words+" ") && !strings.Contains(out, "\n  lab "+words+"\n") {
+				t.Errorf("%s: lab %s: exit %d, %s", page, words, code, errs)
+			}
+			for _, flag := range regexp.MustCompile(`(?:^|--)([a-z][a-z-]*)`).FindAllStringSubmatch(flags, -1) {
+				if !regexp.MustCompile(`(?m)^ .*--` + flag[1] + `\b`).MatchString(out) {
+					t.Errorf("%s: lab %s has no flag --%s", page, words, flag[1])
+				}
+			}
+		}
+	}
+	if len(checked) < 20 {
+		t.Errorf("the pages name %d commands", len(checked))
 	}
 }
 
