@@ -60,7 +60,7 @@ type program struct {
 func run(t *testing.T, command string, environment ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTime)
-	cmd := exec.Command("sh", "-c", command) //nolint:gosec,noctx // it is the page's; a signal ends it
+	cmd := exec.Command("sh", "-c", command) //nolint:gosec // it is the page's; a signal ends it
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "TANDIAN_ADDR=127.0.0.1:0", "TANDIAN_DATA_DIR="+t.TempDir(), "TANDIAN_LOG_READER=off", "TANDIAN_DEMO_PICTURES=false")
 	cmd.Env = append(cmd.Env, environment...)
@@ -176,9 +176,9 @@ func TestREADMECommandsWork(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd ../.. && "+commands[5]+" --dry-run").CombinedOutput(); err != nil { //nolint:gosec // it is the page's
 		t.Errorf("%s: %v\n%s", commands[5], err, out)
 	}
-	real := strings.NewReplacer("postgres://user:password@host/tandian", "'"+storetest.Postgres(t)+"'", "redis://host:6379", "'"+storetest.Redis(t)+"'").Replace(commands[4])
-	if strings.Contains(real, "host") || run(t, real).url == "" {
-		t.Errorf("%s: no server", real)
+	start := strings.NewReplacer("postgres://user:password@host/tandian", "'"+storetest.Postgres(t)+"'", "redis://host:6379", "'"+storetest.Redis(t)+"'").Replace(commands[4])
+	if strings.Contains(start, "host") || run(t, start).url == "" {
+		t.Errorf("%s: no server", start)
 	}
 }
 
@@ -301,7 +301,7 @@ func (p *program) subscribe(t *testing.T, token, document string) *stream {
 	t.Helper()
 	req := p.request(t, token, document)
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(req) //nolint:bodyclose // the clean-up closes it
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ var update = flag.Bool("update", false, "rewrite docs/reference")
 // docs/reference/metrics.md lists the metrics of a server on the embedded stores and on
 // real ones, whose log reader is on.
 func TestReferencePageOfMetricsIsFresh(t *testing.T) {
-	embedded, real := apptest.Embedded(t), apptest.Real(t)
-	real.Config.LogReader = "auto"
+	embedded, stores := apptest.Embedded(t), apptest.Real(t)
+	stores.Config.LogReader = "auto"
 	rows := map[string]string{}
-	for _, stack := range []*apptest.Stack{embedded, real} {
+	for _, stack := range []*apptest.Stack{embedded, stores} {
 		metrics, ok := stack.Start(t).Metrics().(prometheus.Collector)
 		if !ok {
 			t.Fatal("the registry does not describe its metrics")
