@@ -89,7 +89,7 @@ func TestFeedShowsNotesOfFollowedUsers(t *testing.T) {
 	})
 }
 
-// publishes publishes notes by a person and returns their ids.
+// publishes notes by a person and returns their ids.
 func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...string) (notes []int64) {
 	t.Helper()
 	for _, title := range titles {

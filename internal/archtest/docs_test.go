@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -44,6 +45,7 @@ func TestPagesAreShort(t *testing.T) {
 // Pages must name existing files and tests, and link to existing pages and headings.
 func TestPagesNameExistingThings(t *testing.T) {
 	tests, named := testsByName(t), 0
+	benchmarks := slices.Collect(maps.Keys(declared(t, `Benchmark\w+`)))
 	var bases []string // of all files
 	for _, name := range tracked(t, "*") {
 		bases = append(bases, path.Base(name))
@@ -55,6 +57,11 @@ func TestPagesNameExistingThings(t *testing.T) {
 			return err == nil || errPage == nil || slices.Contains(bases, name)
 		}
 		named += len(testName.FindAllString(pageText(t, page), -1))
+		for _, bench := range regexp.MustCompile(`-bench (\w+)`).FindAllStringSubmatch(pageText(t, page), -1) {
+			if !slices.ContainsFunc(benchmarks, func(name string) bool { return strings.Contains(name, bench[1]) }) {
+				t.Errorf("%s: there is no benchmark %s", page, bench[1])
+			}
+		}
 		for _, problem := range nameProblems(pageText(t, page), tests, there) {
 			t.Errorf("%s: %s", page, problem)
 		}
@@ -153,8 +160,14 @@ func pageText(t *testing.T, name string) string {
 // testsByName returns every test of the server and of the lab.
 func testsByName(t *testing.T) map[string]bool {
 	t.Helper()
+	return declared(t, `(?:Test|Fuzz)\w+`)
+}
+
+// declared returns the functions of the server and of the lab whose name matches.
+func declared(t *testing.T, name string) map[string]bool {
+	t.Helper()
 	tests := map[string]bool{}
-	of := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	of := regexp.MustCompile(`(?m)^func (` + name + `)\(`)
 	compared, err := filepath.Glob(filepath.Join(root, "lab/compare/*/*_test.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference")
 
 // docs/reference has the settings and the help of all commands, generated from the program.
 func TestReferencePagesAreFresh(t *testing.T) {
-	for name, want := range map[string]string{"settings.md": settingsPage(), "commands.txt": commandsPage(t)} {
+	for name, want := range map[string]string{"settings.md": settingsPage(t), "commands.txt": commandsPage(t)} {
 		path := filepath.Join("../../docs/reference", name)
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
@@ -38,11 +38,12 @@ func TestReferencePagesAreFresh(t *testing.T) {
 
 // notes are sentences that hold for all settings of a group.
 var notes = map[string]string{
-	"Quotas of users": "Each is a number an hour for each user. Accounts younger than a day have a tenth, except for pictures. 0 is no limit.\n\n",
-	"Limits":          "0 is no limit. For `--limit`, see [limits](limits.md).\n\n",
+	"User quotas": "Each is a number an hour for each user. Accounts younger than a day have a tenth, except for pictures. 0 is no limit.\n\n",
+	"Limits":      "0 is no limit. For `--limit`, see [limits](limits.md).\n\n",
 }
 
-func settingsPage() string {
+func settingsPage(t *testing.T) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString(`# Settings
 
@@ -54,11 +55,14 @@ secrets: other users of the machine can read flags.
 
 The test of this page generates it: ` + "`go test ./internal/cli -run ReferencePages -update`." + `
 `)
-	cfg, group := config.Default(), ""
+	cfg, group, noted := config.Default(), "", 0
 	cfg.Flags().VisitAll(func(f *pflag.Flag) {
 		row := cmdline.Describe(f)
 		if row.Group != group {
 			group = row.Group
+			if notes[group] != "" {
+				noted++
+			}
 			b.WriteString("\n## " + group + "\n\n" + notes[group] + "| setting | default | effect |\n|---|---|---|\n")
 		}
 		value := row.Default
@@ -68,10 +72,13 @@ The test of this page generates it: ` + "`go test ./internal/cli -run ReferenceP
 		usage := strings.NewReplacer("|", "\\|", "\n", " ", ", separated by commas", "", "; docs/reference/limits.md lists them", "",
 			"; prefer the environment variable: other users of the machine can read flags", "", "; prefer the environment variable", "").Replace(row.Usage)
 		if notes[group] != "" { // it says this of all rows
-			usage = strings.NewReplacer("; 0 is no limit", "", "; a tenth for accounts younger than a day", "", " an hour from each user", "").Replace(usage)
+			usage = strings.NewReplacer("; 0 is no limit", "", "; a tenth of that for accounts younger than a day", "", " an hour from each user", "").Replace(usage)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.Name, value, usage)
 	})
+	if noted != len(notes) {
+		t.Errorf("%d groups have a note, want %d", noted, len(notes))
+	}
 	return b.String()
 }
 
@@ -90,8 +97,10 @@ func commandsPage(t *testing.T) string {
 		if len(path) == 2 && path[0] == "migrate" {
 			continue // the help of migrate describes it
 		}
-		help, _, _ := strings.Cut(helpOf(t, path...), "\nSettings of the server and its stores:")
-		help, _, _ = strings.Cut(help, "\nHelp of a command:")
+		help, _, ok := strings.Cut(helpOf(t, path...), "\nServer and store settings:")
+		if !ok {
+			t.Errorf("%v: the help has no last line about settings", path)
+		}
 		about, help, _ := strings.Cut(help, "\nUsage:\n  ")
 		usage, help, _ := strings.Cut(help, "\n")
 		fmt.Fprintf(&b, "\n\n$ %s\n\n%s\n", usage, strings.TrimSpace(strings.TrimSpace(about)+"\n"+strings.TrimRight(help, "\n")))

@@ -95,7 +95,7 @@ func (c *Config) storeFlags(s *settings) {
 	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty")
 	s.text(&c.RedisURL, "redis-url", "connect to Redis at `URL` (redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://); embedded Redis if empty")
 	s.text(&c.RedisCacheURL, "redis-cache-url", "store caches in another Redis at `URL`; --redis-url if empty")
-	s.list(&c.RedisLockURLs, "redis-lock-urls", "take order locks on a majority of the independent Redis masters at `URLS`; --redis-url if empty")
+	s.list(&c.RedisLockURLs, "redis-lock-urls", "take order locks on a majority of the independent Redis masters at `URLS`, separated by commas; --redis-url if empty")
 	s.text(&c.RedisCA, "redis-ca", "trust rediss:// servers by the PEM certificates in `FILE`; the system's if empty")
 	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` to rediss:// servers; each connection rereads it")
 	s.text(&c.RedisKey, "redis-key", "use the PEM key in `FILE` with --redis-cert")

@@ -112,7 +112,7 @@ func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	if !utf8.ValidString(params.Query + params.OperationName) {
-		return nil, badRequest("The request is not UTF-8.")
+		return nil, badRequest("The request must be UTF-8.")
 	}
 	for name, to := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
 		text := jsonbody.TrimBOM([]byte(values.Get(name)))
