@@ -80,7 +80,7 @@ soak: lab ## run two servers under load while Redis restarts: DUR=10m RATE=150 S
 # The profile for profile-guided optimisation. Only releases use it, because it recompiles every package.
 pgo: lab ## profile bench serve and write deploy/server.pgo
 	rm -rf .cache/pgo
-	$(LAB) bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo
+	GOFLAGS="$(GOFLAGS) -trimpath" $(LAB) bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo
 	go tool pprof -proto .cache/pgo/*.cpu.pprof >deploy/server.pgo
 .PHONY: pgo
 

@@ -44,7 +44,7 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 	}{
 		{"unknown command", "bnch", `unknown command "bnch"`},
 		{"unknown bench", "bench sales", `unknown command "sales"`},
-		{"an argument too many", "bench sale all", `takes no "all"`},
+		{"an argument too many", "bench sale all", `unexpected argument "all"`},
 		{"unknown flag", "bench sale --colour red", "colour"},
 		{"cache, unknown table", "bench cache --only strategies", `unknown table "strategies"`},
 		{"sale, unknown table", "bench sale --only anomalies", `unknown table "anomalies"`},
