@@ -329,7 +329,7 @@ func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 		p := open(t, on, Config{})
 		zero, plain := p.insertLegacy(t, "+4407911123456"), p.insertLegacy(t, "+447911123456")
 		one, lada := p.insertLegacy(t, "+5215512345678"), p.insertLegacy(t, "+520445512345678")
-		alone, right, nobody := p.insertLegacy(t, "+330612345678"), p.insertLegacy(t, "+8613900000001"), p.insertLegacy(t, "+999123456789")
+		alone, right, invalid := p.insertLegacy(t, "+330612345678"), p.insertLegacy(t, "+8613900000001"), p.insertLegacy(t, "+999123456789")
 		p.insertLegacy(t, "+99900000001")
 		french, err := ParsePhone("+330612345678")
 		if err != nil {
@@ -343,7 +343,7 @@ func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 				{PhoneShared, "+447911123456", []int64{zero, plain}},
 				{PhoneShared, "+525512345678", []int64{one, lada}},
 				{state, french, []int64{alone}},
-				{PhoneInvalid, "+999123456789", []int64{nobody}},
+				{PhoneInvalid, "+999123456789", []int64{invalid}},
 			}
 		}
 		check := func(rewrite bool, want []PhoneIssue) {

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference")
 
-// docs/reference/metrics.md lists the metrics of a server on the embedded stores and on
-// real ones, whose log reader is on.
+// docs/reference lists the metrics of a server on the embedded stores and on real ones, whose log
+// reader is on.
 func TestReferencePageOfMetricsIsFresh(t *testing.T) {
 	embedded, stores := apptest.Embedded(t), apptest.Real(t)
 	stores.Config.LogReader = "auto"
@@ -31,36 +31,57 @@ func TestReferencePageOfMetricsIsFresh(t *testing.T) {
 		}
 		maps.Copy(rows, described(t, metrics))
 	}
-	var b strings.Builder
-	b.WriteString(`# Metrics
+	pages := map[string]string{"metrics.md": metricsIntro, "metrics-features.md": featureMetricsIntro}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		noun, _, _ := strings.Cut(strings.TrimPrefix(name, "tandian_"), "_")
+		page := "metrics.md"
+		if slices.Contains(featureNouns, noun) {
+			page = "metrics-features.md"
+		}
+		pages[page] += rows[name]
+	}
+	for name, want := range pages {
+		path := "../../docs/reference/" + name
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err := os.ReadFile(path) //nolint:gosec // a page of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, string(page)); d != "" {
+			t.Errorf("%s differs from the program (-program +page)\n%s", name, d)
+		}
+	}
+}
 
-A server exports these at ` + "`/metrics`" + `, each with the prefix ` + "`tandian_`" + `. It also exports ` + "`tandian_go_sql_*`" + ` (the pool of database
-connections) and the metrics of the Go runtime and of the process. A value is of one process, if its row names no other scope. Times are in seconds and
-sizes in bytes. A name that ends in ` + "`_total`" + ` is a counter. ` + "`door`" + ` in a name is the GraphQL server. The label ` + "`policy`" + ` names a cache,
-` + "`role`" + ` is ` + "`state` or `cache`" + `, and ` + "`doing`" + ` names the failed operation. [The runbook](../operate/runbook.md) describes the alerts, and ` + "`deploy/grafana`" + `
-has a dashboard.
+const metricsIntro = `# Metrics
+
+A server exports these at ` + "`/metrics`" + `, each with the prefix ` + "`tandian_`" + `. [Metrics of features](metrics-features.md) has those of accounts, sales, feeds
+and other nouns. A server also exports ` + "`tandian_go_sql_*`" + ` (the pool of database connections) and the metrics of the Go runtime and of the process.
+A value is of one process, if its row names no other scope. Times are in seconds and sizes in bytes. A name that ends in ` + "`_total`" + ` is a counter.
+` + "`door`" + ` in a name is the GraphQL server. The label ` + "`policy`" + ` names a cache, ` + "`role`" + ` is ` + "`state` or `cache`" + `, and ` + "`doing`" + ` names the failed
+operation. [The runbook](../operate/runbook.md) describes the alerts, and ` + "`deploy/grafana`" + ` has a dashboard.
 
 The test of this page generates it: ` + "`scripts/servers.sh run go test ./internal/app -run ReferencePage -update`." + `
 
 | metric {labels} | value |
 |---|---|
-`)
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		b.WriteString(rows[name])
-	}
-	const path = "../../docs/reference/metrics.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(b.String(), string(page)); d != "" {
-		t.Errorf("the page differs from the program (-program +page)\n%s", d)
-	}
+`
+
+const featureMetricsIntro = `# Metrics of features
+
+[Metrics](metrics.md) explains prefix, units and labels, and has the metrics of servers and stores. Its test generates this page too.
+
+| metric {labels} | value |
+|---|---|
+`
+
+// featureNouns begin the names of metrics of features.
+var featureNouns = []string{
+	"account", "deleted", "feed", "live", "login", "logins", "media", "order", "sale", "session", "shop", "visit", "visits", "voucher",
 }
 
 // described returns the rows of the metrics of Tandian, by name.

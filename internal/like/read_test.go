@@ -152,7 +152,7 @@ func TestInvalidSetIsIgnored(t *testing.T) {
 		wantFirst(t, s, 1, 5, upTo(5)...)
 		wantFirst(t, s, 2, 5, upTo(5)...)
 		p.from.Redis.ZRemRangeByRank(t.Context(), likersKey(1), 1, 198) // leaves two members of an incomplete set
-		p.from.Redis.ZAddArgs(t.Context(), likersKey(2), zadd(0, "nobody"))
+		p.from.Redis.ZAddArgs(t.Context(), likersKey(2), zadd(0, "no id"))
 		wantFirst(t, s, 1, 5, upTo(5)...)
 		wantFirst(t, s, 2, 5, upTo(5)...)
 	})

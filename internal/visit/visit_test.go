@@ -231,11 +231,11 @@ func TestCountedVisitors(t *testing.T) {
 		do         func(s *Service, clock *manualClock)
 		site, shop int // views
 	}{
-		{"nobody", func(s *Service, _ *manualClock) {
+		{"no visitor", func(s *Service, _ *manualClock) {
 			s.RecordOperation(Visitor{})
 			s.RecordShop(context.Background(), tea)
 		}, 0, 0},
-		{"nobody known", func(s *Service, _ *manualClock) {
+		{"no known visitor", func(s *Service, _ *manualClock) {
 			s.RecordPage(Visitor{}, tea)
 			s.RecordShop(With(context.Background(), Visitor{}), tea)
 		}, 0, 0},

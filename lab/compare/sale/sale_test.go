@@ -154,8 +154,8 @@ func TestCheckerDetectsEachFault(t *testing.T) {
 		{"an order of another user", 2, 1, []row{a}, []Answered{yes(2, 11)}, Verdict{Lost: 1}},
 		{"an order of a part", 9, 8, []row{a}, []Answered{{Wish{1, 1, 5}, Answer{Admitted, 11}}}, Verdict{Lost: 1}},
 		{"held, and there is none", 2, 2, nil, []Answered{{Wish{1, 1, 1}, Answer{Held, 11}}}, Verdict{Lost: 1}},
-		{"sold out, and a piece is left", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 1)}, Verdict{Unsold: 1}},
-		{"sold out for who wants more than is left", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 2)}, Verdict{}},
+		{"sold out with a unit left", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 1)}, Verdict{Unsold: 1}},
+		{"sold out for a request above the rest", 2, 1, []row{a}, []Answered{yes(1, 11), no(2, 2)}, Verdict{}},
 		{"a count that is too high", 2, 2, []row{a}, []Answered{yes(1, 11)}, Verdict{Drift: 1}},
 		{"a count that is too low", 2, 0, []row{a}, []Answered{yes(1, 11)}, Verdict{Drift: 1}},
 	}
