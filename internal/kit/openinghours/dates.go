@@ -9,9 +9,6 @@ const (
 	lastYear  = 9999
 )
 
-// monthDays holds the days of the longest form of each month.
-var monthDays = [12]int{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-
 func isYear(t token) bool {
 	n, ok := value(t)
 	return ok && n >= firstYear
@@ -67,7 +64,7 @@ func (p *parser) dates(r *rule) (err error) {
 			break
 		}
 	}
-	if len(r.dates) == 1 && r.dates[0] == (dateRange{date{month: 1}, date{month: 12}, 1}) {
+	if len(r.dates) == 1 && r.dates[0] == (dateRange{date{month: 1}, date{month: 12}}) {
 		r.dates = nil
 	}
 	return nil
@@ -89,8 +86,10 @@ func (p *parser) numbers(lowest, highest int, want string) ([]numberRange, error
 				return nil, err
 			}
 		}
-		if n.step, err = p.step(); err != nil {
-			return nil, err
+		if p.skip("/") {
+			if n.step, err = p.number(1, 100, "a step"); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, n)
 		if next, ok := value(p.after(1)); !ok || next < lowest || next > highest || p.isClock(2) || !p.skip(",") {
@@ -110,17 +109,8 @@ func (p *parser) isClock(n int) bool {
 	return false
 }
 
-// step reads "/2", or returns 1.
-func (p *parser) step() (int, error) {
-	if !p.skip("/") {
-		return 1, nil
-	}
-	n, err := p.number(1, 366, "a number of steps")
-	p.skip("day", "days")
-	return n, err
-}
-
-// dateRange reads "Dec 25", "Dec 24-Jan 2", "Apr-Oct", "Dec 25,26", "2025 Jan 1+" or "easter -2 days".
+// dateRange reads "Dec 25", "Dec 24-Jan 2", "Apr-Oct", "Dec 25,26", "2025 Jan 1+" or
+// "Mar Su[-1]-Oct Su[-1]".
 func (p *parser) dateRange(r *rule) (dateRange, error) {
 	var from date
 	var err error
@@ -130,84 +120,79 @@ func (p *parser) dateRange(r *rule) (dateRange, error) {
 	} else if from, err = p.date(false); err != nil {
 		return dateRange{}, err
 	}
-	d := dateRange{from, from, 1}
-	switch next := p.after(1); {
-	case p.skip("+"):
+	d := dateRange{from, from}
+	if p.skip("+") {
 		d.to = date{month: 12, day: 31}
 		if from.year > 0 {
 			d.to.year = lastYear
 		}
-	case p.peek().text != "-":
 		return d, nil
-	case isMonth(next) || isYear(next) && isMonth(p.after(2)):
-		p.pos++
-		if d.to, err = p.date(from.nth.n != 0); err != nil {
-			return d, err
-		}
-	default:
-		p.pos++
-		day, ok := p.monthDay(0)
-		if !ok || from.day == 0 {
-			return d, p.unexpected("a date")
-		}
-		d.to = date{year: from.year, month: from.month, day: day}
-		p.pos++
 	}
-	if d.from.year == 0 && d.to.year > 0 {
+	if !p.skip("-", "to") {
+		return d, nil
+	}
+	if day, ok := p.monthDay(0); ok && from.day > 0 {
+		d.to = date{month: from.month, day: day}
+		p.pos++
+	} else if d.to, err = p.date(from.nth.n != 0); err != nil {
+		return d, err
+	}
+	switch {
+	case d.from.year == 0 && d.to.year > 0:
 		return d, fmt.Errorf("%w: a year at the end of dates needs one at the begin", ErrUnknown)
-	}
-	if d.from.year > 0 && d.to.year == 0 && d.from.year < lastYear && d.to != d.from {
+	case d.from.year > 0 && d.to.year == 0:
 		// The end is the first one after the begin.
-		if d.to.year = d.from.year; d.to.last(0) < d.from.first(0) {
+		if d.to.year = d.from.year; d.to.resolve(0, true) < d.from.resolve(0, false) {
 			d.to.year++
 		}
 	}
-	d.step, err = p.step()
-	return d, err
+	return d, nil
 }
 
-// date reads one date. The form "Mar Su[-1]" is only a date at the begin or end of a range;
-// elsewhere the weekday is a selector of its own.
-func (p *parser) date(atEnd bool) (date, error) {
-	var d date
+// date reads one date such as "Dec", "2025 Dec 25" or "easter -2 days". A weekday as in "Mar Su[-1]"
+// is part of the date only in ranges; elsewhere it is a selector of its own.
+func (p *parser) date(inRange bool) (d date, err error) {
 	if isYear(p.peek()) {
 		d.year, _ = value(p.peek())
 		p.pos++
 	}
-	if p.skip("easter") {
-		return d, p.move(&d)
-	}
-	month, ok := named(p.peek(), months, 3)
-	if !ok {
-		return d, p.unexpected("a month")
-	}
-	p.pos++
-	p.skip(".")
-	d.month = month + 1
-	if d.day, ok = p.monthDay(0); ok {
-		if d.day > monthDays[month] {
+	if !p.skip("easter") {
+		month, ok := named(p.peek(), months, 3)
+		if !ok {
+			return d, p.unexpected("a month")
+		}
+		p.pos++
+		p.skip(".")
+		d.month = month + 1
+		if d.day, ok = p.monthDay(0); !ok {
+			return d, p.nthOfMonth(&d, inRange)
+		}
+		if d.day > monthDays(number(2024, d.month, 1)) { // a leap year
 			return d, p.unexpected("a day of the month")
 		}
 		p.pos++
-		return d, p.move(&d)
 	}
+	d.offset, err = p.offset()
+	return d, err
+}
+
+func (p *parser) nthOfMonth(d *date, inRange bool) error {
 	weekday, ok := named(p.peek(), weekdays, 2)
 	if !ok || p.after(1).text != "[" {
-		return d, nil
+		return nil
 	}
-	start, nth := p.pos, rule{}
+	start, list := p.pos, rule{}
 	p.pos += 2
-	if err := p.nth(&nth, weekday); err != nil {
-		return d, err
+	if err := p.nth(&list, weekday); err != nil {
+		return err
 	}
-	isRange := p.peek().text == "-" && (isMonth(p.after(1)) || isYear(p.after(1)))
-	if len(nth.nth) != 1 || !atEnd && !isRange {
+	inRange = inRange || p.peek().text == "-" && (isMonth(p.after(1)) || isYear(p.after(1)))
+	if !inRange || len(list.nth) > 1 {
 		p.pos = start
-		return d, nil
+		return nil
 	}
-	d.nth, d.offset = nth.nth[0], nth.nth[0].offset
-	d.nth.offset = 0
-	return d, nil
+	d.nth, d.offset = list.nth[0], list.nth[0].offset
+	return nil
 }
 
 // monthDay returns the day of the month in the n-th token from here, unless that is an hour.
@@ -217,22 +202,6 @@ func (p *parser) monthDay(n int) (int, bool) {
 		return 0, false
 	}
 	return day, true
-}
-
-// move reads "+Su", "-Mo" and "-2 days" after a date.
-func (p *parser) move(d *date) error {
-	if weekday, ok := named(p.after(1), weekdays, 2); ok {
-		if p.skip("+") {
-			d.after = weekday + 1
-			p.pos++
-		} else if p.skip("-") {
-			d.after = -weekday - 1
-			p.pos++
-		}
-	}
-	offset, err := p.offset()
-	d.offset = offset
-	return err
 }
 
 // offset reads "+1 day" or "-2 days", or returns 0.

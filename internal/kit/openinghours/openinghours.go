@@ -10,7 +10,10 @@
 package openinghours
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,8 +22,8 @@ const (
 	weekMinutes = 7 * dayMinutes
 	maxCloses   = 2 * dayMinutes // 48:00
 
-	fixedHorizon  = 4 * 7       // days, also enough if a change falls into the skipped hour of a DST night
-	variedHorizon = 9*365 + 2*7 // days, enough for the rarest leap day and week 53
+	fixedHorizon  = 4 * 7 // days, also enough if a change falls into the skipped hour of a DST night
+	variedHorizon = 400   // days, a little more than a year
 )
 
 // A Range is a time span of one day, in minutes after midnight. Opens is 0 to 1439. Closes is above
@@ -41,6 +44,7 @@ type Hours struct {
 
 	days  [7][]Range // by weekday from Monday; unused if rules is not empty
 	rules []rule     // only if the hours depend on the date
+	text  string     // the parsed text, with rules
 }
 
 // Varies reports whether the hours differ between weeks, for example by season.
@@ -68,8 +72,7 @@ func (h Hours) IsOpen(at time.Time) bool {
 // NextChange returns the first instant after at when IsOpen differs from the minute before, in the
 // location of at.
 //
-// It reports false if there is no change within four weeks, or within nine years for hours that
-// vary. Ranges that touch do not change anything, also across midnight. A clock change can open or
+// It reports false if there is no change within four weeks, or within 400 days for hours that vary. Ranges that touch do not change anything, also across midnight. A clock change can open or
 // close a shop, because wall clock times count.
 func (h Hours) NextChange(at time.Time) (time.Time, bool) {
 	open, horizon := h.IsOpen(at), fixedHorizon
@@ -167,6 +170,71 @@ func (h Hours) day(day int) []Range {
 		return evaluate(h.rules, day)
 	}
 	return h.days[weekday(day)]
+}
+
+// String returns a text of at most 500 bytes from which [Parse] reads the same hours. It is canonical
+// unless the hours vary: then it is the parsed text. Hours that are never open are "off", hours of
+// 00:00 to 24:00 are "24/7".
+func (h Hours) String() string {
+	if h.Varies() {
+		return h.text
+	}
+	var parts []string
+	var done uint8
+	for i, ranges := range h.days {
+		if done>>i&1 == 1 || len(ranges) == 0 {
+			continue
+		}
+		var same uint8
+		for j := i; j < 7; j++ {
+			if slices.Equal(ranges, h.days[j]) {
+				same |= 1 << j
+			}
+		}
+		done |= same
+		if same == everyDay && slices.Equal(ranges, []Range{{0, dayMinutes}}) {
+			return "24/7"
+		}
+		parts = append(parts, dayText(same)+" "+timeText(ranges))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "off")
+}
+
+func dayName(weekday int) string {
+	return strings.ToUpper(weekdays[weekday][:1]) + weekdays[weekday][1:2]
+}
+
+// dayText returns a set of weekdays such as "Mo-Fr,Su". Two neighbours are no range: "Sa,Su".
+func dayText(days uint8) string {
+	var parts []string
+	for i := 0; i < 7; i++ {
+		if days>>i&1 == 0 {
+			continue
+		}
+		last := i
+		for last < 6 && days>>(last+1)&1 == 1 {
+			last++
+		}
+		if last-i < 2 {
+			parts = append(parts, dayName(i))
+			continue
+		}
+		parts = append(parts, dayName(i)+"-"+dayName(last))
+		i = last
+	}
+	return strings.Join(parts, ",")
+}
+
+func timeText(ranges []Range) string {
+	parts := make([]string, len(ranges))
+	for i, r := range ranges {
+		closes := r.Closes
+		if closes > dayMinutes && closes-dayMinutes <= r.Opens {
+			closes -= dayMinutes
+		}
+		parts[i] = fmt.Sprintf("%02d:%02d-%02d:%02d", r.Opens/60, r.Opens%60, closes/60, closes%60)
+	}
+	return strings.Join(parts, ",")
 }
 
 // merge sorts ranges and joins those that overlap or touch. It reuses the slice.

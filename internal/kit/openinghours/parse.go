@@ -37,12 +37,12 @@ func Parse(text string) (Hours, error) {
 	if err := p.text(); err != nil {
 		return Hours{}, err
 	}
-	h := Hours{Ignored: p.ignored, rules: p.rules}
+	h := Hours{Ignored: p.ignored, rules: p.rules, text: text}
 	if !slices.ContainsFunc(p.rules, func(r rule) bool { return r.varies() }) {
 		for i := range h.days {
 			h.days[i] = evaluate(p.rules, number(2024, 1, 1)+i) // a Monday
 		}
-		h.rules = nil
+		h.rules, h.text = nil, ""
 		p.stated = p.stated && (h.String() != "off" || !slices.Contains(p.ignored, unknownDay))
 	}
 	if !p.stated {

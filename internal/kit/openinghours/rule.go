@@ -1,6 +1,7 @@
 package openinghours
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -37,17 +38,14 @@ func (d nthDay) contains(day int) bool {
 		return false
 	}
 	if d.n < 0 {
-		return d.n == -((monthEnd(day)-civil(day).Day())/7 + 1)
+		return d.n == -((monthDays(day)-civil(day).Day())/7 + 1)
 	}
 	return d.n == (civil(day).Day()-1)/7+1
 }
 
-// A dateRange holds every step-th day between two dates, both included. A range without a year wraps
-// around the end of the year.
-type dateRange struct {
-	from, to date
-	step     int
-}
+// A dateRange holds the days between two dates, both included. A range without a year wraps around
+// the end of the year.
+type dateRange struct{ from, to date }
 
 func (r dateRange) contains(day int) bool {
 	first, last := civil(day).Year()-1, civil(day).Year()+1
@@ -55,14 +53,11 @@ func (r dateRange) contains(day int) bool {
 		first, last = r.from.year, r.from.year
 	}
 	for year := first; year <= last; year++ {
-		from, to := r.from.first(year), r.to.last(year)
-		if r.to.year == 0 && to < from {
-			to = r.to.last(year + 1)
+		from, to := r.from.resolve(year, false), r.to.resolve(year, true)
+		if to < from && r.from != r.to {
+			to = r.to.resolve(year+1, true)
 		}
-		if r.from == r.to && !r.from.exists(year) {
-			continue
-		}
-		if from <= day && day <= to && (day-from)%r.step == 0 {
+		if from <= day && day <= to {
 			return true
 		}
 	}
@@ -73,52 +68,27 @@ func (r dateRange) contains(day int) bool {
 type date struct {
 	year   int // 0 means every year
 	month  int // 0 means Easter Sunday
-	day    int // 0 means the whole month, or see nth
+	day    int // 0 means the whole month, or nth
 	nth    nthDay
-	after  int // moves to this weekday: 1 to 7 to the next from Monday, -1 to -7 back; 0 stays
-	offset int // days, added at the end
+	offset int // days
 }
 
-// exists reports whether the year has the date. Only the 29th of February can be missing.
-func (d date) exists(year int) bool {
-	if d.year > 0 {
-		year = d.year
-	}
-	return d.month == 0 || d.day == 0 || civil(number(year, d.month, d.day)).Day() == d.day
-}
-
-func (d date) first(year int) int { return d.resolve(year, false) }
-func (d date) last(year int) int  { return d.resolve(year, true) }
-
-// resolve returns the number of the day, or the first or last day of a whole month.
+// resolve returns the number of the day, or of the first or last day of a month. A year without the
+// 29th of February has March 1 as the first and February 28 as the last.
 func (d date) resolve(year int, last bool) int {
-	if d.year > 0 {
-		year = d.year
-	}
-	var day int
+	year = cmp.Or(d.year, year)
+	day := number(year, d.month, max(d.day, 1))
 	switch {
 	case d.month == 0:
 		day = easter(year)
 	case d.nth.n > 0:
-		day = number(year, d.month, 1)
 		day += (d.nth.weekday-weekday(day)+7)%7 + 7*(d.nth.n-1)
 	case d.nth.n < 0:
-		day = number(year, d.month+1, 0)
+		day += monthDays(day) - 1
 		day -= (weekday(day)-d.nth.weekday+7)%7 + 7*(-d.nth.n-1)
-	case d.day > 0:
-		day = number(year, d.month, d.day)
-		if last && !d.exists(year) {
-			day--
-		}
-	case last:
-		day = number(year, d.month+1, 0)
-	default:
-		day = number(year, d.month, 1)
-	}
-	if d.after > 0 {
-		day += (d.after-1-weekday(day)+6)%7 + 1
-	} else if d.after < 0 {
-		day -= (weekday(day)+d.after+1+6)%7 + 1
+	case last && (d.day == 0 || civil(day).Day() != d.day):
+		month := number(year, d.month, 1)
+		day = month + monthDays(month) - 1
 	}
 	return day + d.offset
 }
@@ -151,9 +121,13 @@ func (r *rule) varies() bool { return len(r.years)+len(r.dates)+len(r.weeks)+len
 // the day after matter too.
 func evaluate(rules []rule, day int) []Range {
 	var sets [4][]Range // of the days from day-2 to day+1
+	first, last := 2, 2
+	if slices.ContainsFunc(rules, func(r rule) bool { return r.closed && len(r.times) > 0 }) {
+		first, last = 0, 3
+	}
 	for i := range rules {
 		r := &rules[i]
-		for n := range sets {
+		for n := first; n <= last; n++ {
 			switch {
 			case !r.matches(day - 2 + n):
 			case r.closed && len(r.times) == 0:
@@ -199,7 +173,8 @@ func number(year, month, day int) int {
 
 func civil(day int) time.Time { return time.Unix(int64(day)*dayMinutes*60, 0).UTC() }
 
-func monthEnd(day int) int {
+// monthDays returns the length of the month of a day.
+func monthDays(day int) int {
 	t := civil(day)
 	return civil(number(t.Year(), int(t.Month())+1, 0)).Day()
 }
