@@ -33,6 +33,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
+	"github.com/tandian-dev/tandian/ent/rating"
+	"github.com/tandian-dev/tandian/ent/save"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -88,6 +90,10 @@ type Client struct {
 	Picture *PictureClient
 	// PictureUse is the client for interacting with the PictureUse builders.
 	PictureUse *PictureUseClient
+	// Rating is the client for interacting with the Rating builders.
+	Rating *RatingClient
+	// Save is the client for interacting with the Save builders.
+	Save *SaveClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// Setting is the client for interacting with the Setting builders.
@@ -134,6 +140,8 @@ func (c *Client) init() {
 	c.Payment = NewPaymentClient(c.config)
 	c.Picture = NewPictureClient(c.config)
 	c.PictureUse = NewPictureUseClient(c.config)
+	c.Rating = NewRatingClient(c.config)
+	c.Save = NewSaveClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.Setting = NewSettingClient(c.config)
 	c.Shop = NewShopClient(c.config)
@@ -254,6 +262,8 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Payment:      NewPaymentClient(cfg),
 		Picture:      NewPictureClient(cfg),
 		PictureUse:   NewPictureUseClient(cfg),
+		Rating:       NewRatingClient(cfg),
+		Save:         NewSaveClient(cfg),
 		Session:      NewSessionClient(cfg),
 		Setting:      NewSettingClient(cfg),
 		Shop:         NewShopClient(cfg),
@@ -301,6 +311,8 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Payment:      NewPaymentClient(cfg),
 		Picture:      NewPictureClient(cfg),
 		PictureUse:   NewPictureUseClient(cfg),
+		Rating:       NewRatingClient(cfg),
+		Save:         NewSaveClient(cfg),
 		Session:      NewSessionClient(cfg),
 		Setting:      NewSettingClient(cfg),
 		Shop:         NewShopClient(cfg),
@@ -341,8 +353,8 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
 		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.Note,
 		c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Picture,
-		c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.VisitDay,
-		c.Voucher, c.VoucherTerms,
+		c.PictureUse, c.Rating, c.Save, c.Session, c.Setting, c.Shop, c.ShopType,
+		c.User, c.VisitDay, c.Voucher, c.VoucherTerms,
 	} {
 		n.Use(hooks...)
 	}
@@ -355,8 +367,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
 		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.Note,
 		c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Picture,
-		c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.VisitDay,
-		c.Voucher, c.VoucherTerms,
+		c.PictureUse, c.Rating, c.Save, c.Session, c.Setting, c.Shop, c.ShopType,
+		c.User, c.VisitDay, c.Voucher, c.VoucherTerms,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -405,6 +417,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Picture.mutate(ctx, m)
 	case *PictureUseMutation:
 		return c.PictureUse.mutate(ctx, m)
+	case *RatingMutation:
+		return c.Rating.mutate(ctx, m)
+	case *SaveMutation:
+		return c.Save.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *SettingMutation:
@@ -3150,6 +3166,272 @@ func (c *PictureUseClient) mutate(ctx context.Context, m *PictureUseMutation) (V
 	}
 }
 
+// RatingClient is a client for the Rating schema.
+type RatingClient struct {
+	config
+}
+
+// NewRatingClient returns a client for the Rating from the given config.
+func NewRatingClient(c config) *RatingClient {
+	return &RatingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `rating.Hooks(f(g(h())))`.
+func (c *RatingClient) Use(hooks ...Hook) {
+	c.hooks.Rating = append(c.hooks.Rating, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `rating.Intercept(f(g(h())))`.
+func (c *RatingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Rating = append(c.inters.Rating, interceptors...)
+}
+
+// Create returns a builder for creating a Rating entity.
+func (c *RatingClient) Create() *RatingCreate {
+	mutation := newRatingMutation(c.config, OpCreate)
+	return &RatingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Rating entities.
+func (c *RatingClient) CreateBulk(builders ...*RatingCreate) *RatingCreateBulk {
+	return &RatingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RatingClient) MapCreateBulk(slice any, setFunc func(*RatingCreate, int)) *RatingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RatingCreateBulk{err: fmt.Errorf("calling to RatingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RatingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RatingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Rating.
+func (c *RatingClient) Update() *RatingUpdate {
+	mutation := newRatingMutation(c.config, OpUpdate)
+	return &RatingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RatingClient) UpdateOne(_m *Rating) *RatingUpdateOne {
+	mutation := newRatingMutation(c.config, OpUpdateOne, withRating(_m))
+	return &RatingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RatingClient) UpdateOneID(id int64) *RatingUpdateOne {
+	mutation := newRatingMutation(c.config, OpUpdateOne, withRatingID(id))
+	return &RatingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Rating.
+func (c *RatingClient) Delete() *RatingDelete {
+	mutation := newRatingMutation(c.config, OpDelete)
+	return &RatingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RatingClient) DeleteOne(_m *Rating) *RatingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RatingClient) DeleteOneID(id int64) *RatingDeleteOne {
+	builder := c.Delete().Where(rating.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RatingDeleteOne{builder}
+}
+
+// Query returns a query builder for Rating.
+func (c *RatingClient) Query() *RatingQuery {
+	return &RatingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRating},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Rating entity by its id.
+func (c *RatingClient) Get(ctx context.Context, id int64) (*Rating, error) {
+	return c.Query().Where(rating.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RatingClient) GetX(ctx context.Context, id int64) *Rating {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *RatingClient) Hooks() []Hook {
+	return c.hooks.Rating
+}
+
+// Interceptors returns the client interceptors.
+func (c *RatingClient) Interceptors() []Interceptor {
+	return c.inters.Rating
+}
+
+func (c *RatingClient) mutate(ctx context.Context, m *RatingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RatingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RatingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RatingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RatingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Rating mutation op: %q", m.Op())
+	}
+}
+
+// SaveClient is a client for the Save schema.
+type SaveClient struct {
+	config
+}
+
+// NewSaveClient returns a client for the Save from the given config.
+func NewSaveClient(c config) *SaveClient {
+	return &SaveClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `save.Hooks(f(g(h())))`.
+func (c *SaveClient) Use(hooks ...Hook) {
+	c.hooks.Save = append(c.hooks.Save, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `save.Intercept(f(g(h())))`.
+func (c *SaveClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Save = append(c.inters.Save, interceptors...)
+}
+
+// Create returns a builder for creating a Save entity.
+func (c *SaveClient) Create() *SaveCreate {
+	mutation := newSaveMutation(c.config, OpCreate)
+	return &SaveCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Save entities.
+func (c *SaveClient) CreateBulk(builders ...*SaveCreate) *SaveCreateBulk {
+	return &SaveCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SaveClient) MapCreateBulk(slice any, setFunc func(*SaveCreate, int)) *SaveCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SaveCreateBulk{err: fmt.Errorf("calling to SaveClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SaveCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SaveCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Save.
+func (c *SaveClient) Update() *SaveUpdate {
+	mutation := newSaveMutation(c.config, OpUpdate)
+	return &SaveUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SaveClient) UpdateOne(_m *Save) *SaveUpdateOne {
+	mutation := newSaveMutation(c.config, OpUpdateOne, withSave(_m))
+	return &SaveUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SaveClient) UpdateOneID(id int64) *SaveUpdateOne {
+	mutation := newSaveMutation(c.config, OpUpdateOne, withSaveID(id))
+	return &SaveUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Save.
+func (c *SaveClient) Delete() *SaveDelete {
+	mutation := newSaveMutation(c.config, OpDelete)
+	return &SaveDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SaveClient) DeleteOne(_m *Save) *SaveDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SaveClient) DeleteOneID(id int64) *SaveDeleteOne {
+	builder := c.Delete().Where(save.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SaveDeleteOne{builder}
+}
+
+// Query returns a query builder for Save.
+func (c *SaveClient) Query() *SaveQuery {
+	return &SaveQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSave},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Save entity by its id.
+func (c *SaveClient) Get(ctx context.Context, id int64) (*Save, error) {
+	return c.Query().Where(save.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SaveClient) GetX(ctx context.Context, id int64) *Save {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SaveClient) Hooks() []Hook {
+	return c.hooks.Save
+}
+
+// Interceptors returns the client interceptors.
+func (c *SaveClient) Interceptors() []Interceptor {
+	return c.inters.Save
+}
+
+func (c *SaveClient) mutate(ctx context.Context, m *SaveMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SaveCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SaveUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SaveUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SaveDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Save mutation op: %q", m.Op())
+	}
+}
+
 // SessionClient is a client for the Session schema.
 type SessionClient struct {
 	config
@@ -4379,14 +4661,14 @@ type (
 	hooks struct {
 		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
 		FeedStar, FlashSale, Follow, IDSegment, Like, Note, NoteCount, NoteEvent,
-		Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting, Shop,
-		ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Hook
+		Order, OutboxJob, Payment, Picture, PictureUse, Rating, Save, Session, Setting,
+		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Hook
 	}
 	inters struct {
 		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
 		FeedStar, FlashSale, Follow, IDSegment, Like, Note, NoteCount, NoteEvent,
-		Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting, Shop,
-		ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Interceptor
+		Order, OutboxJob, Payment, Picture, PictureUse, Rating, Save, Session, Setting,
+		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Interceptor
 	}
 )
 

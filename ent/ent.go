@@ -32,6 +32,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
+	"github.com/tandian-dev/tandian/ent/rating"
+	"github.com/tandian-dev/tandian/ent/save"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -120,6 +122,8 @@ func checkColumn(t, c string) error {
 			payment.Table:      payment.ValidColumn,
 			picture.Table:      picture.ValidColumn,
 			pictureuse.Table:   pictureuse.ValidColumn,
+			rating.Table:       rating.ValidColumn,
+			save.Table:         save.ValidColumn,
 			session.Table:      session.ValidColumn,
 			setting.Table:      setting.ValidColumn,
 			shop.Table:         shop.ValidColumn,

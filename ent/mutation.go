@@ -32,6 +32,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/ent/rating"
+	"github.com/tandian-dev/tandian/ent/save"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -71,6 +73,8 @@ const (
 	TypePayment      = "Payment"
 	TypePicture      = "Picture"
 	TypePictureUse   = "PictureUse"
+	TypeRating       = "Rating"
+	TypeSave         = "Save"
 	TypeSession      = "Session"
 	TypeSetting      = "Setting"
 	TypeShop         = "Shop"
@@ -8867,6 +8871,8 @@ type NoteCountMutation struct {
 	addlikes      *int
 	comments      *int
 	addcomments   *int
+	saves         *int
+	addsaves      *int
 	hot           *int64
 	addhot        *int64
 	version       *int64
@@ -9094,6 +9100,62 @@ func (m *NoteCountMutation) ResetComments() {
 	m.addcomments = nil
 }
 
+// SetSaves sets the "saves" field.
+func (m *NoteCountMutation) SetSaves(i int) {
+	m.saves = &i
+	m.addsaves = nil
+}
+
+// Saves returns the value of the "saves" field in the mutation.
+func (m *NoteCountMutation) Saves() (r int, exists bool) {
+	v := m.saves
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSaves returns the old "saves" field's value of the NoteCount entity.
+// If the NoteCount object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoteCountMutation) OldSaves(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSaves is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSaves requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSaves: %w", err)
+	}
+	return oldValue.Saves, nil
+}
+
+// AddSaves adds i to the "saves" field.
+func (m *NoteCountMutation) AddSaves(i int) {
+	if m.addsaves != nil {
+		*m.addsaves += i
+	} else {
+		m.addsaves = &i
+	}
+}
+
+// AddedSaves returns the value that was added to the "saves" field in this mutation.
+func (m *NoteCountMutation) AddedSaves() (r int, exists bool) {
+	v := m.addsaves
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSaves resets all changes to the "saves" field.
+func (m *NoteCountMutation) ResetSaves() {
+	m.saves = nil
+	m.addsaves = nil
+}
+
 // SetHot sets the "hot" field.
 func (m *NoteCountMutation) SetHot(i int64) {
 	m.hot = &i
@@ -9276,12 +9338,15 @@ func (m *NoteCountMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *NoteCountMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.likes != nil {
 		fields = append(fields, notecount.FieldLikes)
 	}
 	if m.comments != nil {
 		fields = append(fields, notecount.FieldComments)
+	}
+	if m.saves != nil {
+		fields = append(fields, notecount.FieldSaves)
 	}
 	if m.hot != nil {
 		fields = append(fields, notecount.FieldHot)
@@ -9304,6 +9369,8 @@ func (m *NoteCountMutation) Field(name string) (ent.Value, bool) {
 		return m.Likes()
 	case notecount.FieldComments:
 		return m.Comments()
+	case notecount.FieldSaves:
+		return m.Saves()
 	case notecount.FieldHot:
 		return m.Hot()
 	case notecount.FieldVersion:
@@ -9323,6 +9390,8 @@ func (m *NoteCountMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldLikes(ctx)
 	case notecount.FieldComments:
 		return m.OldComments(ctx)
+	case notecount.FieldSaves:
+		return m.OldSaves(ctx)
 	case notecount.FieldHot:
 		return m.OldHot(ctx)
 	case notecount.FieldVersion:
@@ -9351,6 +9420,13 @@ func (m *NoteCountMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetComments(v)
+		return nil
+	case notecount.FieldSaves:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSaves(v)
 		return nil
 	case notecount.FieldHot:
 		v, ok := value.(int64)
@@ -9387,6 +9463,9 @@ func (m *NoteCountMutation) AddedFields() []string {
 	if m.addcomments != nil {
 		fields = append(fields, notecount.FieldComments)
 	}
+	if m.addsaves != nil {
+		fields = append(fields, notecount.FieldSaves)
+	}
 	if m.addhot != nil {
 		fields = append(fields, notecount.FieldHot)
 	}
@@ -9405,6 +9484,8 @@ func (m *NoteCountMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedLikes()
 	case notecount.FieldComments:
 		return m.AddedComments()
+	case notecount.FieldSaves:
+		return m.AddedSaves()
 	case notecount.FieldHot:
 		return m.AddedHot()
 	case notecount.FieldVersion:
@@ -9431,6 +9512,13 @@ func (m *NoteCountMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddComments(v)
+		return nil
+	case notecount.FieldSaves:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSaves(v)
 		return nil
 	case notecount.FieldHot:
 		v, ok := value.(int64)
@@ -9478,6 +9566,9 @@ func (m *NoteCountMutation) ResetField(name string) error {
 		return nil
 	case notecount.FieldComments:
 		m.ResetComments()
+		return nil
+	case notecount.FieldSaves:
+		m.ResetSaves()
 		return nil
 	case notecount.FieldHot:
 		m.ResetHot()
@@ -15749,6 +15840,1642 @@ func (m *PictureUseMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown PictureUse edge %s", name)
 }
 
+// RatingMutation represents an operation that mutates the Rating nodes in the graph.
+type RatingMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *int64
+	shop_id        *int64
+	addshop_id     *int64
+	user_id        *int64
+	adduser_id     *int64
+	stars          *int
+	addstars       *int
+	taste          *int
+	addtaste       *int
+	environment    *int
+	addenvironment *int
+	service        *int
+	addservice     *int
+	created_at     *int64
+	addcreated_at  *int64
+	updated_at     *int64
+	addupdated_at  *int64
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*Rating, error)
+	predicates     []predicate.Rating
+}
+
+var _ ent.Mutation = (*RatingMutation)(nil)
+
+// ratingOption allows management of the mutation configuration using functional options.
+type ratingOption func(*RatingMutation)
+
+// newRatingMutation creates new mutation for the Rating entity.
+func newRatingMutation(c config, op Op, opts ...ratingOption) *RatingMutation {
+	m := &RatingMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRating,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRatingID sets the ID field of the mutation.
+func withRatingID(id int64) ratingOption {
+	return func(m *RatingMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Rating
+		)
+		m.oldValue = func(ctx context.Context) (*Rating, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Rating.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRating sets the old Rating of the mutation.
+func withRating(node *Rating) ratingOption {
+	return func(m *RatingMutation) {
+		m.oldValue = func(context.Context) (*Rating, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RatingMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RatingMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Rating entities.
+func (m *RatingMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RatingMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RatingMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Rating.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetShopID sets the "shop_id" field.
+func (m *RatingMutation) SetShopID(i int64) {
+	m.shop_id = &i
+	m.addshop_id = nil
+}
+
+// ShopID returns the value of the "shop_id" field in the mutation.
+func (m *RatingMutation) ShopID() (r int64, exists bool) {
+	v := m.shop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShopID returns the old "shop_id" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldShopID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShopID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShopID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShopID: %w", err)
+	}
+	return oldValue.ShopID, nil
+}
+
+// AddShopID adds i to the "shop_id" field.
+func (m *RatingMutation) AddShopID(i int64) {
+	if m.addshop_id != nil {
+		*m.addshop_id += i
+	} else {
+		m.addshop_id = &i
+	}
+}
+
+// AddedShopID returns the value that was added to the "shop_id" field in this mutation.
+func (m *RatingMutation) AddedShopID() (r int64, exists bool) {
+	v := m.addshop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetShopID resets all changes to the "shop_id" field.
+func (m *RatingMutation) ResetShopID() {
+	m.shop_id = nil
+	m.addshop_id = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *RatingMutation) SetUserID(i int64) {
+	m.user_id = &i
+	m.adduser_id = nil
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *RatingMutation) UserID() (r int64, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// AddUserID adds i to the "user_id" field.
+func (m *RatingMutation) AddUserID(i int64) {
+	if m.adduser_id != nil {
+		*m.adduser_id += i
+	} else {
+		m.adduser_id = &i
+	}
+}
+
+// AddedUserID returns the value that was added to the "user_id" field in this mutation.
+func (m *RatingMutation) AddedUserID() (r int64, exists bool) {
+	v := m.adduser_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *RatingMutation) ResetUserID() {
+	m.user_id = nil
+	m.adduser_id = nil
+}
+
+// SetStars sets the "stars" field.
+func (m *RatingMutation) SetStars(i int) {
+	m.stars = &i
+	m.addstars = nil
+}
+
+// Stars returns the value of the "stars" field in the mutation.
+func (m *RatingMutation) Stars() (r int, exists bool) {
+	v := m.stars
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars returns the old "stars" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldStars(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars: %w", err)
+	}
+	return oldValue.Stars, nil
+}
+
+// AddStars adds i to the "stars" field.
+func (m *RatingMutation) AddStars(i int) {
+	if m.addstars != nil {
+		*m.addstars += i
+	} else {
+		m.addstars = &i
+	}
+}
+
+// AddedStars returns the value that was added to the "stars" field in this mutation.
+func (m *RatingMutation) AddedStars() (r int, exists bool) {
+	v := m.addstars
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars resets all changes to the "stars" field.
+func (m *RatingMutation) ResetStars() {
+	m.stars = nil
+	m.addstars = nil
+}
+
+// SetTaste sets the "taste" field.
+func (m *RatingMutation) SetTaste(i int) {
+	m.taste = &i
+	m.addtaste = nil
+}
+
+// Taste returns the value of the "taste" field in the mutation.
+func (m *RatingMutation) Taste() (r int, exists bool) {
+	v := m.taste
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaste returns the old "taste" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldTaste(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaste is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaste requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaste: %w", err)
+	}
+	return oldValue.Taste, nil
+}
+
+// AddTaste adds i to the "taste" field.
+func (m *RatingMutation) AddTaste(i int) {
+	if m.addtaste != nil {
+		*m.addtaste += i
+	} else {
+		m.addtaste = &i
+	}
+}
+
+// AddedTaste returns the value that was added to the "taste" field in this mutation.
+func (m *RatingMutation) AddedTaste() (r int, exists bool) {
+	v := m.addtaste
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTaste clears the value of the "taste" field.
+func (m *RatingMutation) ClearTaste() {
+	m.taste = nil
+	m.addtaste = nil
+	m.clearedFields[rating.FieldTaste] = struct{}{}
+}
+
+// TasteCleared returns if the "taste" field was cleared in this mutation.
+func (m *RatingMutation) TasteCleared() bool {
+	_, ok := m.clearedFields[rating.FieldTaste]
+	return ok
+}
+
+// ResetTaste resets all changes to the "taste" field.
+func (m *RatingMutation) ResetTaste() {
+	m.taste = nil
+	m.addtaste = nil
+	delete(m.clearedFields, rating.FieldTaste)
+}
+
+// SetEnvironment sets the "environment" field.
+func (m *RatingMutation) SetEnvironment(i int) {
+	m.environment = &i
+	m.addenvironment = nil
+}
+
+// Environment returns the value of the "environment" field in the mutation.
+func (m *RatingMutation) Environment() (r int, exists bool) {
+	v := m.environment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnvironment returns the old "environment" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldEnvironment(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnvironment is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnvironment requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnvironment: %w", err)
+	}
+	return oldValue.Environment, nil
+}
+
+// AddEnvironment adds i to the "environment" field.
+func (m *RatingMutation) AddEnvironment(i int) {
+	if m.addenvironment != nil {
+		*m.addenvironment += i
+	} else {
+		m.addenvironment = &i
+	}
+}
+
+// AddedEnvironment returns the value that was added to the "environment" field in this mutation.
+func (m *RatingMutation) AddedEnvironment() (r int, exists bool) {
+	v := m.addenvironment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearEnvironment clears the value of the "environment" field.
+func (m *RatingMutation) ClearEnvironment() {
+	m.environment = nil
+	m.addenvironment = nil
+	m.clearedFields[rating.FieldEnvironment] = struct{}{}
+}
+
+// EnvironmentCleared returns if the "environment" field was cleared in this mutation.
+func (m *RatingMutation) EnvironmentCleared() bool {
+	_, ok := m.clearedFields[rating.FieldEnvironment]
+	return ok
+}
+
+// ResetEnvironment resets all changes to the "environment" field.
+func (m *RatingMutation) ResetEnvironment() {
+	m.environment = nil
+	m.addenvironment = nil
+	delete(m.clearedFields, rating.FieldEnvironment)
+}
+
+// SetService sets the "service" field.
+func (m *RatingMutation) SetService(i int) {
+	m.service = &i
+	m.addservice = nil
+}
+
+// Service returns the value of the "service" field in the mutation.
+func (m *RatingMutation) Service() (r int, exists bool) {
+	v := m.service
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldService returns the old "service" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldService(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldService is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldService requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldService: %w", err)
+	}
+	return oldValue.Service, nil
+}
+
+// AddService adds i to the "service" field.
+func (m *RatingMutation) AddService(i int) {
+	if m.addservice != nil {
+		*m.addservice += i
+	} else {
+		m.addservice = &i
+	}
+}
+
+// AddedService returns the value that was added to the "service" field in this mutation.
+func (m *RatingMutation) AddedService() (r int, exists bool) {
+	v := m.addservice
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearService clears the value of the "service" field.
+func (m *RatingMutation) ClearService() {
+	m.service = nil
+	m.addservice = nil
+	m.clearedFields[rating.FieldService] = struct{}{}
+}
+
+// ServiceCleared returns if the "service" field was cleared in this mutation.
+func (m *RatingMutation) ServiceCleared() bool {
+	_, ok := m.clearedFields[rating.FieldService]
+	return ok
+}
+
+// ResetService resets all changes to the "service" field.
+func (m *RatingMutation) ResetService() {
+	m.service = nil
+	m.addservice = nil
+	delete(m.clearedFields, rating.FieldService)
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *RatingMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *RatingMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *RatingMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *RatingMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *RatingMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *RatingMutation) SetUpdatedAt(i int64) {
+	m.updated_at = &i
+	m.addupdated_at = nil
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *RatingMutation) UpdatedAt() (r int64, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Rating entity.
+// If the Rating object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RatingMutation) OldUpdatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// AddUpdatedAt adds i to the "updated_at" field.
+func (m *RatingMutation) AddUpdatedAt(i int64) {
+	if m.addupdated_at != nil {
+		*m.addupdated_at += i
+	} else {
+		m.addupdated_at = &i
+	}
+}
+
+// AddedUpdatedAt returns the value that was added to the "updated_at" field in this mutation.
+func (m *RatingMutation) AddedUpdatedAt() (r int64, exists bool) {
+	v := m.addupdated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *RatingMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+	m.addupdated_at = nil
+}
+
+// Where appends a list predicates to the RatingMutation builder.
+func (m *RatingMutation) Where(ps ...predicate.Rating) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RatingMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RatingMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Rating, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RatingMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RatingMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Rating).
+func (m *RatingMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RatingMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.shop_id != nil {
+		fields = append(fields, rating.FieldShopID)
+	}
+	if m.user_id != nil {
+		fields = append(fields, rating.FieldUserID)
+	}
+	if m.stars != nil {
+		fields = append(fields, rating.FieldStars)
+	}
+	if m.taste != nil {
+		fields = append(fields, rating.FieldTaste)
+	}
+	if m.environment != nil {
+		fields = append(fields, rating.FieldEnvironment)
+	}
+	if m.service != nil {
+		fields = append(fields, rating.FieldService)
+	}
+	if m.created_at != nil {
+		fields = append(fields, rating.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, rating.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RatingMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case rating.FieldShopID:
+		return m.ShopID()
+	case rating.FieldUserID:
+		return m.UserID()
+	case rating.FieldStars:
+		return m.Stars()
+	case rating.FieldTaste:
+		return m.Taste()
+	case rating.FieldEnvironment:
+		return m.Environment()
+	case rating.FieldService:
+		return m.Service()
+	case rating.FieldCreatedAt:
+		return m.CreatedAt()
+	case rating.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RatingMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case rating.FieldShopID:
+		return m.OldShopID(ctx)
+	case rating.FieldUserID:
+		return m.OldUserID(ctx)
+	case rating.FieldStars:
+		return m.OldStars(ctx)
+	case rating.FieldTaste:
+		return m.OldTaste(ctx)
+	case rating.FieldEnvironment:
+		return m.OldEnvironment(ctx)
+	case rating.FieldService:
+		return m.OldService(ctx)
+	case rating.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case rating.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Rating field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RatingMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case rating.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShopID(v)
+		return nil
+	case rating.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case rating.FieldStars:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars(v)
+		return nil
+	case rating.FieldTaste:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaste(v)
+		return nil
+	case rating.FieldEnvironment:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnvironment(v)
+		return nil
+	case rating.FieldService:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetService(v)
+		return nil
+	case rating.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case rating.FieldUpdatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Rating field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RatingMutation) AddedFields() []string {
+	var fields []string
+	if m.addshop_id != nil {
+		fields = append(fields, rating.FieldShopID)
+	}
+	if m.adduser_id != nil {
+		fields = append(fields, rating.FieldUserID)
+	}
+	if m.addstars != nil {
+		fields = append(fields, rating.FieldStars)
+	}
+	if m.addtaste != nil {
+		fields = append(fields, rating.FieldTaste)
+	}
+	if m.addenvironment != nil {
+		fields = append(fields, rating.FieldEnvironment)
+	}
+	if m.addservice != nil {
+		fields = append(fields, rating.FieldService)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, rating.FieldCreatedAt)
+	}
+	if m.addupdated_at != nil {
+		fields = append(fields, rating.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RatingMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case rating.FieldShopID:
+		return m.AddedShopID()
+	case rating.FieldUserID:
+		return m.AddedUserID()
+	case rating.FieldStars:
+		return m.AddedStars()
+	case rating.FieldTaste:
+		return m.AddedTaste()
+	case rating.FieldEnvironment:
+		return m.AddedEnvironment()
+	case rating.FieldService:
+		return m.AddedService()
+	case rating.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	case rating.FieldUpdatedAt:
+		return m.AddedUpdatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RatingMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case rating.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddShopID(v)
+		return nil
+	case rating.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUserID(v)
+		return nil
+	case rating.FieldStars:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars(v)
+		return nil
+	case rating.FieldTaste:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTaste(v)
+		return nil
+	case rating.FieldEnvironment:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEnvironment(v)
+		return nil
+	case rating.FieldService:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddService(v)
+		return nil
+	case rating.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	case rating.FieldUpdatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Rating numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RatingMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(rating.FieldTaste) {
+		fields = append(fields, rating.FieldTaste)
+	}
+	if m.FieldCleared(rating.FieldEnvironment) {
+		fields = append(fields, rating.FieldEnvironment)
+	}
+	if m.FieldCleared(rating.FieldService) {
+		fields = append(fields, rating.FieldService)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RatingMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RatingMutation) ClearField(name string) error {
+	switch name {
+	case rating.FieldTaste:
+		m.ClearTaste()
+		return nil
+	case rating.FieldEnvironment:
+		m.ClearEnvironment()
+		return nil
+	case rating.FieldService:
+		m.ClearService()
+		return nil
+	}
+	return fmt.Errorf("unknown Rating nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RatingMutation) ResetField(name string) error {
+	switch name {
+	case rating.FieldShopID:
+		m.ResetShopID()
+		return nil
+	case rating.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case rating.FieldStars:
+		m.ResetStars()
+		return nil
+	case rating.FieldTaste:
+		m.ResetTaste()
+		return nil
+	case rating.FieldEnvironment:
+		m.ResetEnvironment()
+		return nil
+	case rating.FieldService:
+		m.ResetService()
+		return nil
+	case rating.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case rating.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Rating field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RatingMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RatingMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RatingMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RatingMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RatingMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RatingMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RatingMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Rating unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RatingMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Rating edge %s", name)
+}
+
+// SaveMutation represents an operation that mutates the Save nodes in the graph.
+type SaveMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	kind          *save.Kind
+	target_id     *int64
+	addtarget_id  *int64
+	user_id       *int64
+	adduser_id    *int64
+	created_at    *int64
+	addcreated_at *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Save, error)
+	predicates    []predicate.Save
+}
+
+var _ ent.Mutation = (*SaveMutation)(nil)
+
+// saveOption allows management of the mutation configuration using functional options.
+type saveOption func(*SaveMutation)
+
+// newSaveMutation creates new mutation for the Save entity.
+func newSaveMutation(c config, op Op, opts ...saveOption) *SaveMutation {
+	m := &SaveMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSave,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSaveID sets the ID field of the mutation.
+func withSaveID(id int64) saveOption {
+	return func(m *SaveMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Save
+		)
+		m.oldValue = func(ctx context.Context) (*Save, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Save.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSave sets the old Save of the mutation.
+func withSave(node *Save) saveOption {
+	return func(m *SaveMutation) {
+		m.oldValue = func(context.Context) (*Save, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SaveMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SaveMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Save entities.
+func (m *SaveMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SaveMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SaveMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Save.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetKind sets the "kind" field.
+func (m *SaveMutation) SetKind(s save.Kind) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *SaveMutation) Kind() (r save.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Save entity.
+// If the Save object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SaveMutation) OldKind(ctx context.Context) (v save.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *SaveMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetTargetID sets the "target_id" field.
+func (m *SaveMutation) SetTargetID(i int64) {
+	m.target_id = &i
+	m.addtarget_id = nil
+}
+
+// TargetID returns the value of the "target_id" field in the mutation.
+func (m *SaveMutation) TargetID() (r int64, exists bool) {
+	v := m.target_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTargetID returns the old "target_id" field's value of the Save entity.
+// If the Save object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SaveMutation) OldTargetID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTargetID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTargetID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTargetID: %w", err)
+	}
+	return oldValue.TargetID, nil
+}
+
+// AddTargetID adds i to the "target_id" field.
+func (m *SaveMutation) AddTargetID(i int64) {
+	if m.addtarget_id != nil {
+		*m.addtarget_id += i
+	} else {
+		m.addtarget_id = &i
+	}
+}
+
+// AddedTargetID returns the value that was added to the "target_id" field in this mutation.
+func (m *SaveMutation) AddedTargetID() (r int64, exists bool) {
+	v := m.addtarget_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTargetID resets all changes to the "target_id" field.
+func (m *SaveMutation) ResetTargetID() {
+	m.target_id = nil
+	m.addtarget_id = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *SaveMutation) SetUserID(i int64) {
+	m.user_id = &i
+	m.adduser_id = nil
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *SaveMutation) UserID() (r int64, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Save entity.
+// If the Save object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SaveMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// AddUserID adds i to the "user_id" field.
+func (m *SaveMutation) AddUserID(i int64) {
+	if m.adduser_id != nil {
+		*m.adduser_id += i
+	} else {
+		m.adduser_id = &i
+	}
+}
+
+// AddedUserID returns the value that was added to the "user_id" field in this mutation.
+func (m *SaveMutation) AddedUserID() (r int64, exists bool) {
+	v := m.adduser_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *SaveMutation) ResetUserID() {
+	m.user_id = nil
+	m.adduser_id = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SaveMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SaveMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Save entity.
+// If the Save object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SaveMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *SaveMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *SaveMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SaveMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// Where appends a list predicates to the SaveMutation builder.
+func (m *SaveMutation) Where(ps ...predicate.Save) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SaveMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SaveMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Save, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SaveMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SaveMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Save).
+func (m *SaveMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SaveMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.kind != nil {
+		fields = append(fields, save.FieldKind)
+	}
+	if m.target_id != nil {
+		fields = append(fields, save.FieldTargetID)
+	}
+	if m.user_id != nil {
+		fields = append(fields, save.FieldUserID)
+	}
+	if m.created_at != nil {
+		fields = append(fields, save.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SaveMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case save.FieldKind:
+		return m.Kind()
+	case save.FieldTargetID:
+		return m.TargetID()
+	case save.FieldUserID:
+		return m.UserID()
+	case save.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SaveMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case save.FieldKind:
+		return m.OldKind(ctx)
+	case save.FieldTargetID:
+		return m.OldTargetID(ctx)
+	case save.FieldUserID:
+		return m.OldUserID(ctx)
+	case save.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Save field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SaveMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case save.FieldKind:
+		v, ok := value.(save.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case save.FieldTargetID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTargetID(v)
+		return nil
+	case save.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case save.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Save field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SaveMutation) AddedFields() []string {
+	var fields []string
+	if m.addtarget_id != nil {
+		fields = append(fields, save.FieldTargetID)
+	}
+	if m.adduser_id != nil {
+		fields = append(fields, save.FieldUserID)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, save.FieldCreatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SaveMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case save.FieldTargetID:
+		return m.AddedTargetID()
+	case save.FieldUserID:
+		return m.AddedUserID()
+	case save.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SaveMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case save.FieldTargetID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTargetID(v)
+		return nil
+	case save.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUserID(v)
+		return nil
+	case save.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Save numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SaveMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SaveMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SaveMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Save nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SaveMutation) ResetField(name string) error {
+	switch name {
+	case save.FieldKind:
+		m.ResetKind()
+		return nil
+	case save.FieldTargetID:
+		m.ResetTargetID()
+		return nil
+	case save.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case save.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Save field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SaveMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SaveMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SaveMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SaveMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SaveMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SaveMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SaveMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Save unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SaveMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Save edge %s", name)
+}
+
 // SessionMutation represents an operation that mutates the Session nodes in the graph.
 type SessionMutation struct {
 	config
@@ -16910,45 +18637,81 @@ func (m *SettingMutation) ResetEdge(name string) error {
 // ShopMutation represents an operation that mutates the Shop nodes in the graph.
 type ShopMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *int64
-	external_id      *string
-	name             *string
-	images           *string
-	area             *string
-	address          *string
-	lat              *float64
-	addlat           *float64
-	lng              *float64
-	addlng           *float64
-	geo              *int64
-	addgeo           *int64
-	avg_price        *int
-	addavg_price     *int
-	sold             *int
-	addsold          *int
-	comment_count    *int
-	addcomment_count *int
-	score            *float64
-	addscore         *float64
-	open_hours       *string
-	version          *int64
-	addversion       *int64
-	search           *string
-	created_at       *time.Time
-	updated_at       *time.Time
-	clearedFields    map[string]struct{}
-	_type            *int64
-	cleared_type     bool
-	owner            *int64
-	clearedowner     bool
-	vouchers         map[int64]struct{}
-	removedvouchers  map[int64]struct{}
-	clearedvouchers  bool
-	done             bool
-	oldValue         func(context.Context) (*Shop, error)
-	predicates       []predicate.Shop
+	op                   Op
+	typ                  string
+	id                   *int64
+	external_id          *string
+	name                 *string
+	images               *string
+	area                 *string
+	address              *string
+	lat                  *float64
+	addlat               *float64
+	lng                  *float64
+	addlng               *float64
+	geo                  *int64
+	addgeo               *int64
+	avg_price            *int
+	addavg_price         *int
+	sold                 *int
+	addsold              *int
+	comment_count        *int
+	addcomment_count     *int
+	imported_score       *float64
+	addimported_score    *float64
+	rating_score         *float64
+	addrating_score      *float64
+	stars_1              *int
+	addstars_1           *int
+	stars_2              *int
+	addstars_2           *int
+	stars_3              *int
+	addstars_3           *int
+	stars_4              *int
+	addstars_4           *int
+	stars_5              *int
+	addstars_5           *int
+	taste_count          *int
+	addtaste_count       *int
+	taste_sum            *int
+	addtaste_sum         *int
+	environment_count    *int
+	addenvironment_count *int
+	environment_sum      *int
+	addenvironment_sum   *int
+	service_count        *int
+	addservice_count     *int
+	service_sum          *int
+	addservice_sum       *int
+	save_count           *int
+	addsave_count        *int
+	trend                *float64
+	addtrend             *float64
+	vouchers_until       *int64
+	addvouchers_until    *int64
+	flash_until          *int64
+	addflash_until       *int64
+	phone                *string
+	website              *string
+	time_zone            *string
+	open_hours           *string
+	open_mask            *string
+	version              *int64
+	addversion           *int64
+	search               *string
+	created_at           *time.Time
+	updated_at           *time.Time
+	clearedFields        map[string]struct{}
+	_type                *int64
+	cleared_type         bool
+	owner                *int64
+	clearedowner         bool
+	vouchers             map[int64]struct{}
+	removedvouchers      map[int64]struct{}
+	clearedvouchers      bool
+	done                 bool
+	oldValue             func(context.Context) (*Shop, error)
+	predicates           []predicate.Shop
 }
 
 var _ ent.Mutation = (*ShopMutation)(nil)
@@ -17696,60 +19459,1146 @@ func (m *ShopMutation) ResetCommentCount() {
 	m.addcomment_count = nil
 }
 
-// SetScore sets the "score" field.
-func (m *ShopMutation) SetScore(f float64) {
-	m.score = &f
-	m.addscore = nil
+// SetImportedScore sets the "imported_score" field.
+func (m *ShopMutation) SetImportedScore(f float64) {
+	m.imported_score = &f
+	m.addimported_score = nil
 }
 
-// Score returns the value of the "score" field in the mutation.
-func (m *ShopMutation) Score() (r float64, exists bool) {
-	v := m.score
+// ImportedScore returns the value of the "imported_score" field in the mutation.
+func (m *ShopMutation) ImportedScore() (r float64, exists bool) {
+	v := m.imported_score
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldScore returns the old "score" field's value of the Shop entity.
+// OldImportedScore returns the old "imported_score" field's value of the Shop entity.
 // If the Shop object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ShopMutation) OldScore(ctx context.Context) (v float64, err error) {
+func (m *ShopMutation) OldImportedScore(ctx context.Context) (v float64, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldScore is only allowed on UpdateOne operations")
+		return v, errors.New("OldImportedScore is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldScore requires an ID field in the mutation")
+		return v, errors.New("OldImportedScore requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldScore: %w", err)
+		return v, fmt.Errorf("querying old value for OldImportedScore: %w", err)
 	}
-	return oldValue.Score, nil
+	return oldValue.ImportedScore, nil
 }
 
-// AddScore adds f to the "score" field.
-func (m *ShopMutation) AddScore(f float64) {
-	if m.addscore != nil {
-		*m.addscore += f
+// AddImportedScore adds f to the "imported_score" field.
+func (m *ShopMutation) AddImportedScore(f float64) {
+	if m.addimported_score != nil {
+		*m.addimported_score += f
 	} else {
-		m.addscore = &f
+		m.addimported_score = &f
 	}
 }
 
-// AddedScore returns the value that was added to the "score" field in this mutation.
-func (m *ShopMutation) AddedScore() (r float64, exists bool) {
-	v := m.addscore
+// AddedImportedScore returns the value that was added to the "imported_score" field in this mutation.
+func (m *ShopMutation) AddedImportedScore() (r float64, exists bool) {
+	v := m.addimported_score
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// ResetScore resets all changes to the "score" field.
-func (m *ShopMutation) ResetScore() {
-	m.score = nil
-	m.addscore = nil
+// ResetImportedScore resets all changes to the "imported_score" field.
+func (m *ShopMutation) ResetImportedScore() {
+	m.imported_score = nil
+	m.addimported_score = nil
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (m *ShopMutation) SetRatingScore(f float64) {
+	m.rating_score = &f
+	m.addrating_score = nil
+}
+
+// RatingScore returns the value of the "rating_score" field in the mutation.
+func (m *ShopMutation) RatingScore() (r float64, exists bool) {
+	v := m.rating_score
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRatingScore returns the old "rating_score" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldRatingScore(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRatingScore is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRatingScore requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRatingScore: %w", err)
+	}
+	return oldValue.RatingScore, nil
+}
+
+// AddRatingScore adds f to the "rating_score" field.
+func (m *ShopMutation) AddRatingScore(f float64) {
+	if m.addrating_score != nil {
+		*m.addrating_score += f
+	} else {
+		m.addrating_score = &f
+	}
+}
+
+// AddedRatingScore returns the value that was added to the "rating_score" field in this mutation.
+func (m *ShopMutation) AddedRatingScore() (r float64, exists bool) {
+	v := m.addrating_score
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (m *ShopMutation) ClearRatingScore() {
+	m.rating_score = nil
+	m.addrating_score = nil
+	m.clearedFields[shop.FieldRatingScore] = struct{}{}
+}
+
+// RatingScoreCleared returns if the "rating_score" field was cleared in this mutation.
+func (m *ShopMutation) RatingScoreCleared() bool {
+	_, ok := m.clearedFields[shop.FieldRatingScore]
+	return ok
+}
+
+// ResetRatingScore resets all changes to the "rating_score" field.
+func (m *ShopMutation) ResetRatingScore() {
+	m.rating_score = nil
+	m.addrating_score = nil
+	delete(m.clearedFields, shop.FieldRatingScore)
+}
+
+// SetStars1 sets the "stars_1" field.
+func (m *ShopMutation) SetStars1(i int) {
+	m.stars_1 = &i
+	m.addstars_1 = nil
+}
+
+// Stars1 returns the value of the "stars_1" field in the mutation.
+func (m *ShopMutation) Stars1() (r int, exists bool) {
+	v := m.stars_1
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars1 returns the old "stars_1" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldStars1(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars1 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars1 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars1: %w", err)
+	}
+	return oldValue.Stars1, nil
+}
+
+// AddStars1 adds i to the "stars_1" field.
+func (m *ShopMutation) AddStars1(i int) {
+	if m.addstars_1 != nil {
+		*m.addstars_1 += i
+	} else {
+		m.addstars_1 = &i
+	}
+}
+
+// AddedStars1 returns the value that was added to the "stars_1" field in this mutation.
+func (m *ShopMutation) AddedStars1() (r int, exists bool) {
+	v := m.addstars_1
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars1 resets all changes to the "stars_1" field.
+func (m *ShopMutation) ResetStars1() {
+	m.stars_1 = nil
+	m.addstars_1 = nil
+}
+
+// SetStars2 sets the "stars_2" field.
+func (m *ShopMutation) SetStars2(i int) {
+	m.stars_2 = &i
+	m.addstars_2 = nil
+}
+
+// Stars2 returns the value of the "stars_2" field in the mutation.
+func (m *ShopMutation) Stars2() (r int, exists bool) {
+	v := m.stars_2
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars2 returns the old "stars_2" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldStars2(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars2 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars2 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars2: %w", err)
+	}
+	return oldValue.Stars2, nil
+}
+
+// AddStars2 adds i to the "stars_2" field.
+func (m *ShopMutation) AddStars2(i int) {
+	if m.addstars_2 != nil {
+		*m.addstars_2 += i
+	} else {
+		m.addstars_2 = &i
+	}
+}
+
+// AddedStars2 returns the value that was added to the "stars_2" field in this mutation.
+func (m *ShopMutation) AddedStars2() (r int, exists bool) {
+	v := m.addstars_2
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars2 resets all changes to the "stars_2" field.
+func (m *ShopMutation) ResetStars2() {
+	m.stars_2 = nil
+	m.addstars_2 = nil
+}
+
+// SetStars3 sets the "stars_3" field.
+func (m *ShopMutation) SetStars3(i int) {
+	m.stars_3 = &i
+	m.addstars_3 = nil
+}
+
+// Stars3 returns the value of the "stars_3" field in the mutation.
+func (m *ShopMutation) Stars3() (r int, exists bool) {
+	v := m.stars_3
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars3 returns the old "stars_3" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldStars3(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars3 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars3 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars3: %w", err)
+	}
+	return oldValue.Stars3, nil
+}
+
+// AddStars3 adds i to the "stars_3" field.
+func (m *ShopMutation) AddStars3(i int) {
+	if m.addstars_3 != nil {
+		*m.addstars_3 += i
+	} else {
+		m.addstars_3 = &i
+	}
+}
+
+// AddedStars3 returns the value that was added to the "stars_3" field in this mutation.
+func (m *ShopMutation) AddedStars3() (r int, exists bool) {
+	v := m.addstars_3
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars3 resets all changes to the "stars_3" field.
+func (m *ShopMutation) ResetStars3() {
+	m.stars_3 = nil
+	m.addstars_3 = nil
+}
+
+// SetStars4 sets the "stars_4" field.
+func (m *ShopMutation) SetStars4(i int) {
+	m.stars_4 = &i
+	m.addstars_4 = nil
+}
+
+// Stars4 returns the value of the "stars_4" field in the mutation.
+func (m *ShopMutation) Stars4() (r int, exists bool) {
+	v := m.stars_4
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars4 returns the old "stars_4" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldStars4(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars4 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars4 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars4: %w", err)
+	}
+	return oldValue.Stars4, nil
+}
+
+// AddStars4 adds i to the "stars_4" field.
+func (m *ShopMutation) AddStars4(i int) {
+	if m.addstars_4 != nil {
+		*m.addstars_4 += i
+	} else {
+		m.addstars_4 = &i
+	}
+}
+
+// AddedStars4 returns the value that was added to the "stars_4" field in this mutation.
+func (m *ShopMutation) AddedStars4() (r int, exists bool) {
+	v := m.addstars_4
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars4 resets all changes to the "stars_4" field.
+func (m *ShopMutation) ResetStars4() {
+	m.stars_4 = nil
+	m.addstars_4 = nil
+}
+
+// SetStars5 sets the "stars_5" field.
+func (m *ShopMutation) SetStars5(i int) {
+	m.stars_5 = &i
+	m.addstars_5 = nil
+}
+
+// Stars5 returns the value of the "stars_5" field in the mutation.
+func (m *ShopMutation) Stars5() (r int, exists bool) {
+	v := m.stars_5
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStars5 returns the old "stars_5" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldStars5(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStars5 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStars5 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStars5: %w", err)
+	}
+	return oldValue.Stars5, nil
+}
+
+// AddStars5 adds i to the "stars_5" field.
+func (m *ShopMutation) AddStars5(i int) {
+	if m.addstars_5 != nil {
+		*m.addstars_5 += i
+	} else {
+		m.addstars_5 = &i
+	}
+}
+
+// AddedStars5 returns the value that was added to the "stars_5" field in this mutation.
+func (m *ShopMutation) AddedStars5() (r int, exists bool) {
+	v := m.addstars_5
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStars5 resets all changes to the "stars_5" field.
+func (m *ShopMutation) ResetStars5() {
+	m.stars_5 = nil
+	m.addstars_5 = nil
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (m *ShopMutation) SetTasteCount(i int) {
+	m.taste_count = &i
+	m.addtaste_count = nil
+}
+
+// TasteCount returns the value of the "taste_count" field in the mutation.
+func (m *ShopMutation) TasteCount() (r int, exists bool) {
+	v := m.taste_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTasteCount returns the old "taste_count" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldTasteCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTasteCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTasteCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTasteCount: %w", err)
+	}
+	return oldValue.TasteCount, nil
+}
+
+// AddTasteCount adds i to the "taste_count" field.
+func (m *ShopMutation) AddTasteCount(i int) {
+	if m.addtaste_count != nil {
+		*m.addtaste_count += i
+	} else {
+		m.addtaste_count = &i
+	}
+}
+
+// AddedTasteCount returns the value that was added to the "taste_count" field in this mutation.
+func (m *ShopMutation) AddedTasteCount() (r int, exists bool) {
+	v := m.addtaste_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTasteCount resets all changes to the "taste_count" field.
+func (m *ShopMutation) ResetTasteCount() {
+	m.taste_count = nil
+	m.addtaste_count = nil
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (m *ShopMutation) SetTasteSum(i int) {
+	m.taste_sum = &i
+	m.addtaste_sum = nil
+}
+
+// TasteSum returns the value of the "taste_sum" field in the mutation.
+func (m *ShopMutation) TasteSum() (r int, exists bool) {
+	v := m.taste_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTasteSum returns the old "taste_sum" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldTasteSum(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTasteSum is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTasteSum requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTasteSum: %w", err)
+	}
+	return oldValue.TasteSum, nil
+}
+
+// AddTasteSum adds i to the "taste_sum" field.
+func (m *ShopMutation) AddTasteSum(i int) {
+	if m.addtaste_sum != nil {
+		*m.addtaste_sum += i
+	} else {
+		m.addtaste_sum = &i
+	}
+}
+
+// AddedTasteSum returns the value that was added to the "taste_sum" field in this mutation.
+func (m *ShopMutation) AddedTasteSum() (r int, exists bool) {
+	v := m.addtaste_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTasteSum resets all changes to the "taste_sum" field.
+func (m *ShopMutation) ResetTasteSum() {
+	m.taste_sum = nil
+	m.addtaste_sum = nil
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (m *ShopMutation) SetEnvironmentCount(i int) {
+	m.environment_count = &i
+	m.addenvironment_count = nil
+}
+
+// EnvironmentCount returns the value of the "environment_count" field in the mutation.
+func (m *ShopMutation) EnvironmentCount() (r int, exists bool) {
+	v := m.environment_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnvironmentCount returns the old "environment_count" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldEnvironmentCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnvironmentCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnvironmentCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnvironmentCount: %w", err)
+	}
+	return oldValue.EnvironmentCount, nil
+}
+
+// AddEnvironmentCount adds i to the "environment_count" field.
+func (m *ShopMutation) AddEnvironmentCount(i int) {
+	if m.addenvironment_count != nil {
+		*m.addenvironment_count += i
+	} else {
+		m.addenvironment_count = &i
+	}
+}
+
+// AddedEnvironmentCount returns the value that was added to the "environment_count" field in this mutation.
+func (m *ShopMutation) AddedEnvironmentCount() (r int, exists bool) {
+	v := m.addenvironment_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEnvironmentCount resets all changes to the "environment_count" field.
+func (m *ShopMutation) ResetEnvironmentCount() {
+	m.environment_count = nil
+	m.addenvironment_count = nil
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (m *ShopMutation) SetEnvironmentSum(i int) {
+	m.environment_sum = &i
+	m.addenvironment_sum = nil
+}
+
+// EnvironmentSum returns the value of the "environment_sum" field in the mutation.
+func (m *ShopMutation) EnvironmentSum() (r int, exists bool) {
+	v := m.environment_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnvironmentSum returns the old "environment_sum" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldEnvironmentSum(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnvironmentSum is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnvironmentSum requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnvironmentSum: %w", err)
+	}
+	return oldValue.EnvironmentSum, nil
+}
+
+// AddEnvironmentSum adds i to the "environment_sum" field.
+func (m *ShopMutation) AddEnvironmentSum(i int) {
+	if m.addenvironment_sum != nil {
+		*m.addenvironment_sum += i
+	} else {
+		m.addenvironment_sum = &i
+	}
+}
+
+// AddedEnvironmentSum returns the value that was added to the "environment_sum" field in this mutation.
+func (m *ShopMutation) AddedEnvironmentSum() (r int, exists bool) {
+	v := m.addenvironment_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEnvironmentSum resets all changes to the "environment_sum" field.
+func (m *ShopMutation) ResetEnvironmentSum() {
+	m.environment_sum = nil
+	m.addenvironment_sum = nil
+}
+
+// SetServiceCount sets the "service_count" field.
+func (m *ShopMutation) SetServiceCount(i int) {
+	m.service_count = &i
+	m.addservice_count = nil
+}
+
+// ServiceCount returns the value of the "service_count" field in the mutation.
+func (m *ShopMutation) ServiceCount() (r int, exists bool) {
+	v := m.service_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldServiceCount returns the old "service_count" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldServiceCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldServiceCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldServiceCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldServiceCount: %w", err)
+	}
+	return oldValue.ServiceCount, nil
+}
+
+// AddServiceCount adds i to the "service_count" field.
+func (m *ShopMutation) AddServiceCount(i int) {
+	if m.addservice_count != nil {
+		*m.addservice_count += i
+	} else {
+		m.addservice_count = &i
+	}
+}
+
+// AddedServiceCount returns the value that was added to the "service_count" field in this mutation.
+func (m *ShopMutation) AddedServiceCount() (r int, exists bool) {
+	v := m.addservice_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetServiceCount resets all changes to the "service_count" field.
+func (m *ShopMutation) ResetServiceCount() {
+	m.service_count = nil
+	m.addservice_count = nil
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (m *ShopMutation) SetServiceSum(i int) {
+	m.service_sum = &i
+	m.addservice_sum = nil
+}
+
+// ServiceSum returns the value of the "service_sum" field in the mutation.
+func (m *ShopMutation) ServiceSum() (r int, exists bool) {
+	v := m.service_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldServiceSum returns the old "service_sum" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldServiceSum(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldServiceSum is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldServiceSum requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldServiceSum: %w", err)
+	}
+	return oldValue.ServiceSum, nil
+}
+
+// AddServiceSum adds i to the "service_sum" field.
+func (m *ShopMutation) AddServiceSum(i int) {
+	if m.addservice_sum != nil {
+		*m.addservice_sum += i
+	} else {
+		m.addservice_sum = &i
+	}
+}
+
+// AddedServiceSum returns the value that was added to the "service_sum" field in this mutation.
+func (m *ShopMutation) AddedServiceSum() (r int, exists bool) {
+	v := m.addservice_sum
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetServiceSum resets all changes to the "service_sum" field.
+func (m *ShopMutation) ResetServiceSum() {
+	m.service_sum = nil
+	m.addservice_sum = nil
+}
+
+// SetSaveCount sets the "save_count" field.
+func (m *ShopMutation) SetSaveCount(i int) {
+	m.save_count = &i
+	m.addsave_count = nil
+}
+
+// SaveCount returns the value of the "save_count" field in the mutation.
+func (m *ShopMutation) SaveCount() (r int, exists bool) {
+	v := m.save_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSaveCount returns the old "save_count" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldSaveCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSaveCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSaveCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSaveCount: %w", err)
+	}
+	return oldValue.SaveCount, nil
+}
+
+// AddSaveCount adds i to the "save_count" field.
+func (m *ShopMutation) AddSaveCount(i int) {
+	if m.addsave_count != nil {
+		*m.addsave_count += i
+	} else {
+		m.addsave_count = &i
+	}
+}
+
+// AddedSaveCount returns the value that was added to the "save_count" field in this mutation.
+func (m *ShopMutation) AddedSaveCount() (r int, exists bool) {
+	v := m.addsave_count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSaveCount resets all changes to the "save_count" field.
+func (m *ShopMutation) ResetSaveCount() {
+	m.save_count = nil
+	m.addsave_count = nil
+}
+
+// SetTrend sets the "trend" field.
+func (m *ShopMutation) SetTrend(f float64) {
+	m.trend = &f
+	m.addtrend = nil
+}
+
+// Trend returns the value of the "trend" field in the mutation.
+func (m *ShopMutation) Trend() (r float64, exists bool) {
+	v := m.trend
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTrend returns the old "trend" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldTrend(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTrend is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTrend requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTrend: %w", err)
+	}
+	return oldValue.Trend, nil
+}
+
+// AddTrend adds f to the "trend" field.
+func (m *ShopMutation) AddTrend(f float64) {
+	if m.addtrend != nil {
+		*m.addtrend += f
+	} else {
+		m.addtrend = &f
+	}
+}
+
+// AddedTrend returns the value that was added to the "trend" field in this mutation.
+func (m *ShopMutation) AddedTrend() (r float64, exists bool) {
+	v := m.addtrend
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (m *ShopMutation) ClearTrend() {
+	m.trend = nil
+	m.addtrend = nil
+	m.clearedFields[shop.FieldTrend] = struct{}{}
+}
+
+// TrendCleared returns if the "trend" field was cleared in this mutation.
+func (m *ShopMutation) TrendCleared() bool {
+	_, ok := m.clearedFields[shop.FieldTrend]
+	return ok
+}
+
+// ResetTrend resets all changes to the "trend" field.
+func (m *ShopMutation) ResetTrend() {
+	m.trend = nil
+	m.addtrend = nil
+	delete(m.clearedFields, shop.FieldTrend)
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (m *ShopMutation) SetVouchersUntil(i int64) {
+	m.vouchers_until = &i
+	m.addvouchers_until = nil
+}
+
+// VouchersUntil returns the value of the "vouchers_until" field in the mutation.
+func (m *ShopMutation) VouchersUntil() (r int64, exists bool) {
+	v := m.vouchers_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVouchersUntil returns the old "vouchers_until" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldVouchersUntil(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVouchersUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVouchersUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVouchersUntil: %w", err)
+	}
+	return oldValue.VouchersUntil, nil
+}
+
+// AddVouchersUntil adds i to the "vouchers_until" field.
+func (m *ShopMutation) AddVouchersUntil(i int64) {
+	if m.addvouchers_until != nil {
+		*m.addvouchers_until += i
+	} else {
+		m.addvouchers_until = &i
+	}
+}
+
+// AddedVouchersUntil returns the value that was added to the "vouchers_until" field in this mutation.
+func (m *ShopMutation) AddedVouchersUntil() (r int64, exists bool) {
+	v := m.addvouchers_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (m *ShopMutation) ClearVouchersUntil() {
+	m.vouchers_until = nil
+	m.addvouchers_until = nil
+	m.clearedFields[shop.FieldVouchersUntil] = struct{}{}
+}
+
+// VouchersUntilCleared returns if the "vouchers_until" field was cleared in this mutation.
+func (m *ShopMutation) VouchersUntilCleared() bool {
+	_, ok := m.clearedFields[shop.FieldVouchersUntil]
+	return ok
+}
+
+// ResetVouchersUntil resets all changes to the "vouchers_until" field.
+func (m *ShopMutation) ResetVouchersUntil() {
+	m.vouchers_until = nil
+	m.addvouchers_until = nil
+	delete(m.clearedFields, shop.FieldVouchersUntil)
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (m *ShopMutation) SetFlashUntil(i int64) {
+	m.flash_until = &i
+	m.addflash_until = nil
+}
+
+// FlashUntil returns the value of the "flash_until" field in the mutation.
+func (m *ShopMutation) FlashUntil() (r int64, exists bool) {
+	v := m.flash_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFlashUntil returns the old "flash_until" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldFlashUntil(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFlashUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFlashUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFlashUntil: %w", err)
+	}
+	return oldValue.FlashUntil, nil
+}
+
+// AddFlashUntil adds i to the "flash_until" field.
+func (m *ShopMutation) AddFlashUntil(i int64) {
+	if m.addflash_until != nil {
+		*m.addflash_until += i
+	} else {
+		m.addflash_until = &i
+	}
+}
+
+// AddedFlashUntil returns the value that was added to the "flash_until" field in this mutation.
+func (m *ShopMutation) AddedFlashUntil() (r int64, exists bool) {
+	v := m.addflash_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (m *ShopMutation) ClearFlashUntil() {
+	m.flash_until = nil
+	m.addflash_until = nil
+	m.clearedFields[shop.FieldFlashUntil] = struct{}{}
+}
+
+// FlashUntilCleared returns if the "flash_until" field was cleared in this mutation.
+func (m *ShopMutation) FlashUntilCleared() bool {
+	_, ok := m.clearedFields[shop.FieldFlashUntil]
+	return ok
+}
+
+// ResetFlashUntil resets all changes to the "flash_until" field.
+func (m *ShopMutation) ResetFlashUntil() {
+	m.flash_until = nil
+	m.addflash_until = nil
+	delete(m.clearedFields, shop.FieldFlashUntil)
+}
+
+// SetPhone sets the "phone" field.
+func (m *ShopMutation) SetPhone(s string) {
+	m.phone = &s
+}
+
+// Phone returns the value of the "phone" field in the mutation.
+func (m *ShopMutation) Phone() (r string, exists bool) {
+	v := m.phone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPhone returns the old "phone" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldPhone(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPhone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPhone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPhone: %w", err)
+	}
+	return oldValue.Phone, nil
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (m *ShopMutation) ClearPhone() {
+	m.phone = nil
+	m.clearedFields[shop.FieldPhone] = struct{}{}
+}
+
+// PhoneCleared returns if the "phone" field was cleared in this mutation.
+func (m *ShopMutation) PhoneCleared() bool {
+	_, ok := m.clearedFields[shop.FieldPhone]
+	return ok
+}
+
+// ResetPhone resets all changes to the "phone" field.
+func (m *ShopMutation) ResetPhone() {
+	m.phone = nil
+	delete(m.clearedFields, shop.FieldPhone)
+}
+
+// SetWebsite sets the "website" field.
+func (m *ShopMutation) SetWebsite(s string) {
+	m.website = &s
+}
+
+// Website returns the value of the "website" field in the mutation.
+func (m *ShopMutation) Website() (r string, exists bool) {
+	v := m.website
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWebsite returns the old "website" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldWebsite(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWebsite is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWebsite requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWebsite: %w", err)
+	}
+	return oldValue.Website, nil
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (m *ShopMutation) ClearWebsite() {
+	m.website = nil
+	m.clearedFields[shop.FieldWebsite] = struct{}{}
+}
+
+// WebsiteCleared returns if the "website" field was cleared in this mutation.
+func (m *ShopMutation) WebsiteCleared() bool {
+	_, ok := m.clearedFields[shop.FieldWebsite]
+	return ok
+}
+
+// ResetWebsite resets all changes to the "website" field.
+func (m *ShopMutation) ResetWebsite() {
+	m.website = nil
+	delete(m.clearedFields, shop.FieldWebsite)
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (m *ShopMutation) SetTimeZone(s string) {
+	m.time_zone = &s
+}
+
+// TimeZone returns the value of the "time_zone" field in the mutation.
+func (m *ShopMutation) TimeZone() (r string, exists bool) {
+	v := m.time_zone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeZone returns the old "time_zone" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldTimeZone(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeZone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeZone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeZone: %w", err)
+	}
+	return oldValue.TimeZone, nil
+}
+
+// ResetTimeZone resets all changes to the "time_zone" field.
+func (m *ShopMutation) ResetTimeZone() {
+	m.time_zone = nil
 }
 
 // SetOpenHours sets the "open_hours" field.
@@ -17799,6 +20648,55 @@ func (m *ShopMutation) OpenHoursCleared() bool {
 func (m *ShopMutation) ResetOpenHours() {
 	m.open_hours = nil
 	delete(m.clearedFields, shop.FieldOpenHours)
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (m *ShopMutation) SetOpenMask(s string) {
+	m.open_mask = &s
+}
+
+// OpenMask returns the value of the "open_mask" field in the mutation.
+func (m *ShopMutation) OpenMask() (r string, exists bool) {
+	v := m.open_mask
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOpenMask returns the old "open_mask" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldOpenMask(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOpenMask is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOpenMask requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOpenMask: %w", err)
+	}
+	return oldValue.OpenMask, nil
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (m *ShopMutation) ClearOpenMask() {
+	m.open_mask = nil
+	m.clearedFields[shop.FieldOpenMask] = struct{}{}
+}
+
+// OpenMaskCleared returns if the "open_mask" field was cleared in this mutation.
+func (m *ShopMutation) OpenMaskCleared() bool {
+	_, ok := m.clearedFields[shop.FieldOpenMask]
+	return ok
+}
+
+// ResetOpenMask resets all changes to the "open_mask" field.
+func (m *ShopMutation) ResetOpenMask() {
+	m.open_mask = nil
+	delete(m.clearedFields, shop.FieldOpenMask)
 }
 
 // SetVersion sets the "version" field.
@@ -18107,7 +21005,7 @@ func (m *ShopMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ShopMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 39)
 	if m.external_id != nil {
 		fields = append(fields, shop.FieldExternalID)
 	}
@@ -18147,11 +21045,71 @@ func (m *ShopMutation) Fields() []string {
 	if m.comment_count != nil {
 		fields = append(fields, shop.FieldCommentCount)
 	}
-	if m.score != nil {
-		fields = append(fields, shop.FieldScore)
+	if m.imported_score != nil {
+		fields = append(fields, shop.FieldImportedScore)
+	}
+	if m.rating_score != nil {
+		fields = append(fields, shop.FieldRatingScore)
+	}
+	if m.stars_1 != nil {
+		fields = append(fields, shop.FieldStars1)
+	}
+	if m.stars_2 != nil {
+		fields = append(fields, shop.FieldStars2)
+	}
+	if m.stars_3 != nil {
+		fields = append(fields, shop.FieldStars3)
+	}
+	if m.stars_4 != nil {
+		fields = append(fields, shop.FieldStars4)
+	}
+	if m.stars_5 != nil {
+		fields = append(fields, shop.FieldStars5)
+	}
+	if m.taste_count != nil {
+		fields = append(fields, shop.FieldTasteCount)
+	}
+	if m.taste_sum != nil {
+		fields = append(fields, shop.FieldTasteSum)
+	}
+	if m.environment_count != nil {
+		fields = append(fields, shop.FieldEnvironmentCount)
+	}
+	if m.environment_sum != nil {
+		fields = append(fields, shop.FieldEnvironmentSum)
+	}
+	if m.service_count != nil {
+		fields = append(fields, shop.FieldServiceCount)
+	}
+	if m.service_sum != nil {
+		fields = append(fields, shop.FieldServiceSum)
+	}
+	if m.save_count != nil {
+		fields = append(fields, shop.FieldSaveCount)
+	}
+	if m.trend != nil {
+		fields = append(fields, shop.FieldTrend)
+	}
+	if m.vouchers_until != nil {
+		fields = append(fields, shop.FieldVouchersUntil)
+	}
+	if m.flash_until != nil {
+		fields = append(fields, shop.FieldFlashUntil)
+	}
+	if m.phone != nil {
+		fields = append(fields, shop.FieldPhone)
+	}
+	if m.website != nil {
+		fields = append(fields, shop.FieldWebsite)
+	}
+	if m.time_zone != nil {
+		fields = append(fields, shop.FieldTimeZone)
 	}
 	if m.open_hours != nil {
 		fields = append(fields, shop.FieldOpenHours)
+	}
+	if m.open_mask != nil {
+		fields = append(fields, shop.FieldOpenMask)
 	}
 	if m.version != nil {
 		fields = append(fields, shop.FieldVersion)
@@ -18199,10 +21157,50 @@ func (m *ShopMutation) Field(name string) (ent.Value, bool) {
 		return m.Sold()
 	case shop.FieldCommentCount:
 		return m.CommentCount()
-	case shop.FieldScore:
-		return m.Score()
+	case shop.FieldImportedScore:
+		return m.ImportedScore()
+	case shop.FieldRatingScore:
+		return m.RatingScore()
+	case shop.FieldStars1:
+		return m.Stars1()
+	case shop.FieldStars2:
+		return m.Stars2()
+	case shop.FieldStars3:
+		return m.Stars3()
+	case shop.FieldStars4:
+		return m.Stars4()
+	case shop.FieldStars5:
+		return m.Stars5()
+	case shop.FieldTasteCount:
+		return m.TasteCount()
+	case shop.FieldTasteSum:
+		return m.TasteSum()
+	case shop.FieldEnvironmentCount:
+		return m.EnvironmentCount()
+	case shop.FieldEnvironmentSum:
+		return m.EnvironmentSum()
+	case shop.FieldServiceCount:
+		return m.ServiceCount()
+	case shop.FieldServiceSum:
+		return m.ServiceSum()
+	case shop.FieldSaveCount:
+		return m.SaveCount()
+	case shop.FieldTrend:
+		return m.Trend()
+	case shop.FieldVouchersUntil:
+		return m.VouchersUntil()
+	case shop.FieldFlashUntil:
+		return m.FlashUntil()
+	case shop.FieldPhone:
+		return m.Phone()
+	case shop.FieldWebsite:
+		return m.Website()
+	case shop.FieldTimeZone:
+		return m.TimeZone()
 	case shop.FieldOpenHours:
 		return m.OpenHours()
+	case shop.FieldOpenMask:
+		return m.OpenMask()
 	case shop.FieldVersion:
 		return m.Version()
 	case shop.FieldSearch:
@@ -18246,10 +21244,50 @@ func (m *ShopMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldSold(ctx)
 	case shop.FieldCommentCount:
 		return m.OldCommentCount(ctx)
-	case shop.FieldScore:
-		return m.OldScore(ctx)
+	case shop.FieldImportedScore:
+		return m.OldImportedScore(ctx)
+	case shop.FieldRatingScore:
+		return m.OldRatingScore(ctx)
+	case shop.FieldStars1:
+		return m.OldStars1(ctx)
+	case shop.FieldStars2:
+		return m.OldStars2(ctx)
+	case shop.FieldStars3:
+		return m.OldStars3(ctx)
+	case shop.FieldStars4:
+		return m.OldStars4(ctx)
+	case shop.FieldStars5:
+		return m.OldStars5(ctx)
+	case shop.FieldTasteCount:
+		return m.OldTasteCount(ctx)
+	case shop.FieldTasteSum:
+		return m.OldTasteSum(ctx)
+	case shop.FieldEnvironmentCount:
+		return m.OldEnvironmentCount(ctx)
+	case shop.FieldEnvironmentSum:
+		return m.OldEnvironmentSum(ctx)
+	case shop.FieldServiceCount:
+		return m.OldServiceCount(ctx)
+	case shop.FieldServiceSum:
+		return m.OldServiceSum(ctx)
+	case shop.FieldSaveCount:
+		return m.OldSaveCount(ctx)
+	case shop.FieldTrend:
+		return m.OldTrend(ctx)
+	case shop.FieldVouchersUntil:
+		return m.OldVouchersUntil(ctx)
+	case shop.FieldFlashUntil:
+		return m.OldFlashUntil(ctx)
+	case shop.FieldPhone:
+		return m.OldPhone(ctx)
+	case shop.FieldWebsite:
+		return m.OldWebsite(ctx)
+	case shop.FieldTimeZone:
+		return m.OldTimeZone(ctx)
 	case shop.FieldOpenHours:
 		return m.OldOpenHours(ctx)
+	case shop.FieldOpenMask:
+		return m.OldOpenMask(ctx)
 	case shop.FieldVersion:
 		return m.OldVersion(ctx)
 	case shop.FieldSearch:
@@ -18358,12 +21396,145 @@ func (m *ShopMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCommentCount(v)
 		return nil
-	case shop.FieldScore:
+	case shop.FieldImportedScore:
 		v, ok := value.(float64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetScore(v)
+		m.SetImportedScore(v)
+		return nil
+	case shop.FieldRatingScore:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRatingScore(v)
+		return nil
+	case shop.FieldStars1:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars1(v)
+		return nil
+	case shop.FieldStars2:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars2(v)
+		return nil
+	case shop.FieldStars3:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars3(v)
+		return nil
+	case shop.FieldStars4:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars4(v)
+		return nil
+	case shop.FieldStars5:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStars5(v)
+		return nil
+	case shop.FieldTasteCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTasteCount(v)
+		return nil
+	case shop.FieldTasteSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTasteSum(v)
+		return nil
+	case shop.FieldEnvironmentCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnvironmentCount(v)
+		return nil
+	case shop.FieldEnvironmentSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnvironmentSum(v)
+		return nil
+	case shop.FieldServiceCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetServiceCount(v)
+		return nil
+	case shop.FieldServiceSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetServiceSum(v)
+		return nil
+	case shop.FieldSaveCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSaveCount(v)
+		return nil
+	case shop.FieldTrend:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTrend(v)
+		return nil
+	case shop.FieldVouchersUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVouchersUntil(v)
+		return nil
+	case shop.FieldFlashUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFlashUntil(v)
+		return nil
+	case shop.FieldPhone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPhone(v)
+		return nil
+	case shop.FieldWebsite:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWebsite(v)
+		return nil
+	case shop.FieldTimeZone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeZone(v)
 		return nil
 	case shop.FieldOpenHours:
 		v, ok := value.(string)
@@ -18371,6 +21542,13 @@ func (m *ShopMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOpenHours(v)
+		return nil
+	case shop.FieldOpenMask:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOpenMask(v)
 		return nil
 	case shop.FieldVersion:
 		v, ok := value.(int64)
@@ -18426,8 +21604,56 @@ func (m *ShopMutation) AddedFields() []string {
 	if m.addcomment_count != nil {
 		fields = append(fields, shop.FieldCommentCount)
 	}
-	if m.addscore != nil {
-		fields = append(fields, shop.FieldScore)
+	if m.addimported_score != nil {
+		fields = append(fields, shop.FieldImportedScore)
+	}
+	if m.addrating_score != nil {
+		fields = append(fields, shop.FieldRatingScore)
+	}
+	if m.addstars_1 != nil {
+		fields = append(fields, shop.FieldStars1)
+	}
+	if m.addstars_2 != nil {
+		fields = append(fields, shop.FieldStars2)
+	}
+	if m.addstars_3 != nil {
+		fields = append(fields, shop.FieldStars3)
+	}
+	if m.addstars_4 != nil {
+		fields = append(fields, shop.FieldStars4)
+	}
+	if m.addstars_5 != nil {
+		fields = append(fields, shop.FieldStars5)
+	}
+	if m.addtaste_count != nil {
+		fields = append(fields, shop.FieldTasteCount)
+	}
+	if m.addtaste_sum != nil {
+		fields = append(fields, shop.FieldTasteSum)
+	}
+	if m.addenvironment_count != nil {
+		fields = append(fields, shop.FieldEnvironmentCount)
+	}
+	if m.addenvironment_sum != nil {
+		fields = append(fields, shop.FieldEnvironmentSum)
+	}
+	if m.addservice_count != nil {
+		fields = append(fields, shop.FieldServiceCount)
+	}
+	if m.addservice_sum != nil {
+		fields = append(fields, shop.FieldServiceSum)
+	}
+	if m.addsave_count != nil {
+		fields = append(fields, shop.FieldSaveCount)
+	}
+	if m.addtrend != nil {
+		fields = append(fields, shop.FieldTrend)
+	}
+	if m.addvouchers_until != nil {
+		fields = append(fields, shop.FieldVouchersUntil)
+	}
+	if m.addflash_until != nil {
+		fields = append(fields, shop.FieldFlashUntil)
 	}
 	if m.addversion != nil {
 		fields = append(fields, shop.FieldVersion)
@@ -18452,8 +21678,40 @@ func (m *ShopMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedSold()
 	case shop.FieldCommentCount:
 		return m.AddedCommentCount()
-	case shop.FieldScore:
-		return m.AddedScore()
+	case shop.FieldImportedScore:
+		return m.AddedImportedScore()
+	case shop.FieldRatingScore:
+		return m.AddedRatingScore()
+	case shop.FieldStars1:
+		return m.AddedStars1()
+	case shop.FieldStars2:
+		return m.AddedStars2()
+	case shop.FieldStars3:
+		return m.AddedStars3()
+	case shop.FieldStars4:
+		return m.AddedStars4()
+	case shop.FieldStars5:
+		return m.AddedStars5()
+	case shop.FieldTasteCount:
+		return m.AddedTasteCount()
+	case shop.FieldTasteSum:
+		return m.AddedTasteSum()
+	case shop.FieldEnvironmentCount:
+		return m.AddedEnvironmentCount()
+	case shop.FieldEnvironmentSum:
+		return m.AddedEnvironmentSum()
+	case shop.FieldServiceCount:
+		return m.AddedServiceCount()
+	case shop.FieldServiceSum:
+		return m.AddedServiceSum()
+	case shop.FieldSaveCount:
+		return m.AddedSaveCount()
+	case shop.FieldTrend:
+		return m.AddedTrend()
+	case shop.FieldVouchersUntil:
+		return m.AddedVouchersUntil()
+	case shop.FieldFlashUntil:
+		return m.AddedFlashUntil()
 	case shop.FieldVersion:
 		return m.AddedVersion()
 	}
@@ -18507,12 +21765,124 @@ func (m *ShopMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddCommentCount(v)
 		return nil
-	case shop.FieldScore:
+	case shop.FieldImportedScore:
 		v, ok := value.(float64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.AddScore(v)
+		m.AddImportedScore(v)
+		return nil
+	case shop.FieldRatingScore:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRatingScore(v)
+		return nil
+	case shop.FieldStars1:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars1(v)
+		return nil
+	case shop.FieldStars2:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars2(v)
+		return nil
+	case shop.FieldStars3:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars3(v)
+		return nil
+	case shop.FieldStars4:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars4(v)
+		return nil
+	case shop.FieldStars5:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStars5(v)
+		return nil
+	case shop.FieldTasteCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTasteCount(v)
+		return nil
+	case shop.FieldTasteSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTasteSum(v)
+		return nil
+	case shop.FieldEnvironmentCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEnvironmentCount(v)
+		return nil
+	case shop.FieldEnvironmentSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEnvironmentSum(v)
+		return nil
+	case shop.FieldServiceCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddServiceCount(v)
+		return nil
+	case shop.FieldServiceSum:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddServiceSum(v)
+		return nil
+	case shop.FieldSaveCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSaveCount(v)
+		return nil
+	case shop.FieldTrend:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTrend(v)
+		return nil
+	case shop.FieldVouchersUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVouchersUntil(v)
+		return nil
+	case shop.FieldFlashUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFlashUntil(v)
 		return nil
 	case shop.FieldVersion:
 		v, ok := value.(int64)
@@ -18541,8 +21911,29 @@ func (m *ShopMutation) ClearedFields() []string {
 	if m.FieldCleared(shop.FieldAvgPrice) {
 		fields = append(fields, shop.FieldAvgPrice)
 	}
+	if m.FieldCleared(shop.FieldRatingScore) {
+		fields = append(fields, shop.FieldRatingScore)
+	}
+	if m.FieldCleared(shop.FieldTrend) {
+		fields = append(fields, shop.FieldTrend)
+	}
+	if m.FieldCleared(shop.FieldVouchersUntil) {
+		fields = append(fields, shop.FieldVouchersUntil)
+	}
+	if m.FieldCleared(shop.FieldFlashUntil) {
+		fields = append(fields, shop.FieldFlashUntil)
+	}
+	if m.FieldCleared(shop.FieldPhone) {
+		fields = append(fields, shop.FieldPhone)
+	}
+	if m.FieldCleared(shop.FieldWebsite) {
+		fields = append(fields, shop.FieldWebsite)
+	}
 	if m.FieldCleared(shop.FieldOpenHours) {
 		fields = append(fields, shop.FieldOpenHours)
+	}
+	if m.FieldCleared(shop.FieldOpenMask) {
+		fields = append(fields, shop.FieldOpenMask)
 	}
 	return fields
 }
@@ -18570,8 +21961,29 @@ func (m *ShopMutation) ClearField(name string) error {
 	case shop.FieldAvgPrice:
 		m.ClearAvgPrice()
 		return nil
+	case shop.FieldRatingScore:
+		m.ClearRatingScore()
+		return nil
+	case shop.FieldTrend:
+		m.ClearTrend()
+		return nil
+	case shop.FieldVouchersUntil:
+		m.ClearVouchersUntil()
+		return nil
+	case shop.FieldFlashUntil:
+		m.ClearFlashUntil()
+		return nil
+	case shop.FieldPhone:
+		m.ClearPhone()
+		return nil
+	case shop.FieldWebsite:
+		m.ClearWebsite()
+		return nil
 	case shop.FieldOpenHours:
 		m.ClearOpenHours()
+		return nil
+	case shop.FieldOpenMask:
+		m.ClearOpenMask()
 		return nil
 	}
 	return fmt.Errorf("unknown Shop nullable field %s", name)
@@ -18620,11 +22032,71 @@ func (m *ShopMutation) ResetField(name string) error {
 	case shop.FieldCommentCount:
 		m.ResetCommentCount()
 		return nil
-	case shop.FieldScore:
-		m.ResetScore()
+	case shop.FieldImportedScore:
+		m.ResetImportedScore()
+		return nil
+	case shop.FieldRatingScore:
+		m.ResetRatingScore()
+		return nil
+	case shop.FieldStars1:
+		m.ResetStars1()
+		return nil
+	case shop.FieldStars2:
+		m.ResetStars2()
+		return nil
+	case shop.FieldStars3:
+		m.ResetStars3()
+		return nil
+	case shop.FieldStars4:
+		m.ResetStars4()
+		return nil
+	case shop.FieldStars5:
+		m.ResetStars5()
+		return nil
+	case shop.FieldTasteCount:
+		m.ResetTasteCount()
+		return nil
+	case shop.FieldTasteSum:
+		m.ResetTasteSum()
+		return nil
+	case shop.FieldEnvironmentCount:
+		m.ResetEnvironmentCount()
+		return nil
+	case shop.FieldEnvironmentSum:
+		m.ResetEnvironmentSum()
+		return nil
+	case shop.FieldServiceCount:
+		m.ResetServiceCount()
+		return nil
+	case shop.FieldServiceSum:
+		m.ResetServiceSum()
+		return nil
+	case shop.FieldSaveCount:
+		m.ResetSaveCount()
+		return nil
+	case shop.FieldTrend:
+		m.ResetTrend()
+		return nil
+	case shop.FieldVouchersUntil:
+		m.ResetVouchersUntil()
+		return nil
+	case shop.FieldFlashUntil:
+		m.ResetFlashUntil()
+		return nil
+	case shop.FieldPhone:
+		m.ResetPhone()
+		return nil
+	case shop.FieldWebsite:
+		m.ResetWebsite()
+		return nil
+	case shop.FieldTimeZone:
+		m.ResetTimeZone()
 		return nil
 	case shop.FieldOpenHours:
 		m.ResetOpenHours()
+		return nil
+	case shop.FieldOpenMask:
+		m.ResetOpenMask()
 		return nil
 	case shop.FieldVersion:
 		m.ResetVersion()

@@ -20,6 +20,8 @@ type NoteCount struct {
 	Likes int `json:"likes,omitempty"`
 	// including replies
 	Comments int `json:"comments,omitempty"`
+	// users who saved it
+	Saves int `json:"saves,omitempty"`
 	// rank among hot notes, milliseconds: see internal/note/hot.go
 	Hot int64 `json:"hot,omitempty"`
 	// raised by every update; orders cache writes
@@ -36,7 +38,7 @@ func (*NoteCount) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case notecount.FieldDeleted:
 			values[i] = new(sql.NullBool)
-		case notecount.FieldID, notecount.FieldLikes, notecount.FieldComments, notecount.FieldHot, notecount.FieldVersion:
+		case notecount.FieldID, notecount.FieldLikes, notecount.FieldComments, notecount.FieldSaves, notecount.FieldHot, notecount.FieldVersion:
 			values[i] = new(sql.NullInt64)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -70,6 +72,12 @@ func (_m *NoteCount) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field comments", values[i])
 			} else if value.Valid {
 				_m.Comments = int(value.Int64)
+			}
+		case notecount.FieldSaves:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field saves", values[i])
+			} else if value.Valid {
+				_m.Saves = int(value.Int64)
 			}
 		case notecount.FieldHot:
 			if value, ok := values[i].(*sql.NullInt64); !ok {

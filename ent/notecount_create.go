@@ -47,6 +47,20 @@ func (_c *NoteCountCreate) SetNillableComments(v *int) *NoteCountCreate {
 	return _c
 }
 
+// SetSaves sets the "saves" field.
+func (_c *NoteCountCreate) SetSaves(v int) *NoteCountCreate {
+	_c.mutation.SetSaves(v)
+	return _c
+}
+
+// SetNillableSaves sets the "saves" field if the given value is not nil.
+func (_c *NoteCountCreate) SetNillableSaves(v *int) *NoteCountCreate {
+	if v != nil {
+		_c.SetSaves(*v)
+	}
+	return _c
+}
+
 // SetHot sets the "hot" field.
 func (_c *NoteCountCreate) SetHot(v int64) *NoteCountCreate {
 	_c.mutation.SetHot(v)
@@ -130,6 +144,10 @@ func (_c *NoteCountCreate) defaults() {
 		v := notecount.DefaultComments
 		_c.mutation.SetComments(v)
 	}
+	if _, ok := _c.mutation.Saves(); !ok {
+		v := notecount.DefaultSaves
+		_c.mutation.SetSaves(v)
+	}
 	if _, ok := _c.mutation.Version(); !ok {
 		v := notecount.DefaultVersion
 		_c.mutation.SetVersion(v)
@@ -147,6 +165,14 @@ func (_c *NoteCountCreate) check() error {
 	}
 	if _, ok := _c.mutation.Comments(); !ok {
 		return &ValidationError{Name: "comments", err: errors.New(`ent: missing required field "NoteCount.comments"`)}
+	}
+	if _, ok := _c.mutation.Saves(); !ok {
+		return &ValidationError{Name: "saves", err: errors.New(`ent: missing required field "NoteCount.saves"`)}
+	}
+	if v, ok := _c.mutation.Saves(); ok {
+		if err := notecount.SavesValidator(v); err != nil {
+			return &ValidationError{Name: "saves", err: fmt.Errorf(`ent: validator failed for field "NoteCount.saves": %w`, err)}
+		}
 	}
 	if _, ok := _c.mutation.Hot(); !ok {
 		return &ValidationError{Name: "hot", err: errors.New(`ent: missing required field "NoteCount.hot"`)}
@@ -196,6 +222,10 @@ func (_c *NoteCountCreate) createSpec() (*NoteCount, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Comments(); ok {
 		_spec.SetField(notecount.FieldComments, field.TypeInt, value)
 		_node.Comments = value
+	}
+	if value, ok := _c.mutation.Saves(); ok {
+		_spec.SetField(notecount.FieldSaves, field.TypeInt, value)
+		_node.Saves = value
 	}
 	if value, ok := _c.mutation.Hot(); ok {
 		_spec.SetField(notecount.FieldHot, field.TypeInt64, value)

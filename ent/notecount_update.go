@@ -70,6 +70,27 @@ func (_u *NoteCountUpdate) AddComments(v int) *NoteCountUpdate {
 	return _u
 }
 
+// SetSaves sets the "saves" field.
+func (_u *NoteCountUpdate) SetSaves(v int) *NoteCountUpdate {
+	_u.mutation.ResetSaves()
+	_u.mutation.SetSaves(v)
+	return _u
+}
+
+// SetNillableSaves sets the "saves" field if the given value is not nil.
+func (_u *NoteCountUpdate) SetNillableSaves(v *int) *NoteCountUpdate {
+	if v != nil {
+		_u.SetSaves(*v)
+	}
+	return _u
+}
+
+// AddSaves adds value to the "saves" field.
+func (_u *NoteCountUpdate) AddSaves(v int) *NoteCountUpdate {
+	_u.mutation.AddSaves(v)
+	return _u
+}
+
 // SetHot sets the "hot" field.
 func (_u *NoteCountUpdate) SetHot(v int64) *NoteCountUpdate {
 	_u.mutation.ResetHot()
@@ -158,6 +179,16 @@ func (_u *NoteCountUpdate) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *NoteCountUpdate) check() error {
+	if v, ok := _u.mutation.Saves(); ok {
+		if err := notecount.SavesValidator(v); err != nil {
+			return &ValidationError{Name: "saves", err: fmt.Errorf(`ent: validator failed for field "NoteCount.saves": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NoteCountUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteCountUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -165,6 +196,9 @@ func (_u *NoteCountUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Note
 }
 
 func (_u *NoteCountUpdate) sqlSave(ctx context.Context) (_node int, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(notecount.Table, notecount.Columns, sqlgraph.NewFieldSpec(notecount.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -184,6 +218,12 @@ func (_u *NoteCountUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedComments(); ok {
 		_spec.AddField(notecount.FieldComments, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Saves(); ok {
+		_spec.SetField(notecount.FieldSaves, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSaves(); ok {
+		_spec.AddField(notecount.FieldSaves, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Hot(); ok {
 		_spec.SetField(notecount.FieldHot, field.TypeInt64, value)
@@ -261,6 +301,27 @@ func (_u *NoteCountUpdateOne) SetNillableComments(v *int) *NoteCountUpdateOne {
 // AddComments adds value to the "comments" field.
 func (_u *NoteCountUpdateOne) AddComments(v int) *NoteCountUpdateOne {
 	_u.mutation.AddComments(v)
+	return _u
+}
+
+// SetSaves sets the "saves" field.
+func (_u *NoteCountUpdateOne) SetSaves(v int) *NoteCountUpdateOne {
+	_u.mutation.ResetSaves()
+	_u.mutation.SetSaves(v)
+	return _u
+}
+
+// SetNillableSaves sets the "saves" field if the given value is not nil.
+func (_u *NoteCountUpdateOne) SetNillableSaves(v *int) *NoteCountUpdateOne {
+	if v != nil {
+		_u.SetSaves(*v)
+	}
+	return _u
+}
+
+// AddSaves adds value to the "saves" field.
+func (_u *NoteCountUpdateOne) AddSaves(v int) *NoteCountUpdateOne {
+	_u.mutation.AddSaves(v)
 	return _u
 }
 
@@ -365,6 +426,16 @@ func (_u *NoteCountUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *NoteCountUpdateOne) check() error {
+	if v, ok := _u.mutation.Saves(); ok {
+		if err := notecount.SavesValidator(v); err != nil {
+			return &ValidationError{Name: "saves", err: fmt.Errorf(`ent: validator failed for field "NoteCount.saves": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NoteCountUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteCountUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -372,6 +443,9 @@ func (_u *NoteCountUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *N
 }
 
 func (_u *NoteCountUpdateOne) sqlSave(ctx context.Context) (_node *NoteCount, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(notecount.Table, notecount.Columns, sqlgraph.NewFieldSpec(notecount.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -408,6 +482,12 @@ func (_u *NoteCountUpdateOne) sqlSave(ctx context.Context) (_node *NoteCount, er
 	}
 	if value, ok := _u.mutation.AddedComments(); ok {
 		_spec.AddField(notecount.FieldComments, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Saves(); ok {
+		_spec.SetField(notecount.FieldSaves, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSaves(); ok {
+		_spec.AddField(notecount.FieldSaves, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Hot(); ok {
 		_spec.SetField(notecount.FieldHot, field.TypeInt64, value)

@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/rating"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
@@ -49,6 +50,8 @@ func init() {
 	note.DefaultImages = schema.NoImages
 	notecount.DefaultLikes = 0
 	notecount.DefaultComments = 0
+	notecount.DefaultSaves = 0
+	notecount.SavesValidator = schema.NonNegative[int]
 	notecount.DefaultVersion = 1
 	notecount.DefaultDeleted = false
 	order.FailureValidator = schema.MaxLen(40)
@@ -64,6 +67,7 @@ func init() {
 	payment.CurrencyValidator = schema.MaxLen(3)
 	picture.HashValidator = schema.MaxLen(64)
 	picture.DefaultStored = false
+	rating.StarsValidator = schema.Positive[int]
 	session.DefaultCreatedAt = schema.Now
 	session.DeviceValidator = schema.MaxLen(80)
 	session.IDValidator = schema.MaxLen(43)
@@ -77,8 +81,25 @@ func init() {
 	shop.AddressValidator = schema.MaxLen(1200)
 	shop.DefaultSold = 0
 	shop.DefaultCommentCount = 0
-	shop.DefaultScore = 0
-	shop.OpenHoursValidator = schema.MaxLen(500)
+	shop.DefaultImportedScore = 0
+	shop.DefaultStars1 = 0
+	shop.DefaultStars2 = 0
+	shop.DefaultStars3 = 0
+	shop.DefaultStars4 = 0
+	shop.DefaultStars5 = 0
+	shop.DefaultTasteCount = 0
+	shop.DefaultTasteSum = 0
+	shop.DefaultEnvironmentCount = 0
+	shop.DefaultEnvironmentSum = 0
+	shop.DefaultServiceCount = 0
+	shop.DefaultServiceSum = 0
+	shop.DefaultSaveCount = 0
+	shop.PhoneValidator = schema.MaxLen(160)
+	shop.WebsiteValidator = schema.MaxLen(1200)
+	shop.DefaultTimeZone = ""
+	shop.TimeZoneValidator = schema.MaxLen(64)
+	shop.OpenHoursValidator = schema.MaxLen(1000)
+	shop.OpenMaskValidator = schema.MaxLen(168)
 	shop.DefaultVersion = 1
 	shop.DefaultCreatedAt = schema.Now
 	shop.DefaultUpdatedAt = schema.Now

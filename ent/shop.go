@@ -44,10 +44,50 @@ type Shop struct {
 	Sold int `json:"sold,omitempty"`
 	// comments on notes about it
 	CommentCount int `json:"comment_count,omitempty"`
-	// 1.0 to 5.0; 0 is unrated: servers of the previous release cannot read null
-	Score float64 `json:"score,omitempty"`
+	// prior mean of the score, from an import; 0 for none
+	ImportedScore float64 `json:"imported_score,omitempty"`
+	// Bayesian average of the ratings; null without ratings
+	RatingScore *float64 `json:"rating_score,omitempty"`
+	// ratings with one star
+	Stars1 int `json:"stars_1,omitempty"`
+	// Stars2 holds the value of the "stars_2" field.
+	Stars2 int `json:"stars_2,omitempty"`
+	// Stars3 holds the value of the "stars_3" field.
+	Stars3 int `json:"stars_3,omitempty"`
+	// Stars4 holds the value of the "stars_4" field.
+	Stars4 int `json:"stars_4,omitempty"`
+	// Stars5 holds the value of the "stars_5" field.
+	Stars5 int `json:"stars_5,omitempty"`
+	// ratings with a value for taste
+	TasteCount int `json:"taste_count,omitempty"`
+	// TasteSum holds the value of the "taste_sum" field.
+	TasteSum int `json:"taste_sum,omitempty"`
+	// EnvironmentCount holds the value of the "environment_count" field.
+	EnvironmentCount int `json:"environment_count,omitempty"`
+	// EnvironmentSum holds the value of the "environment_sum" field.
+	EnvironmentSum int `json:"environment_sum,omitempty"`
+	// ServiceCount holds the value of the "service_count" field.
+	ServiceCount int `json:"service_count,omitempty"`
+	// ServiceSum holds the value of the "service_sum" field.
+	ServiceSum int `json:"service_sum,omitempty"`
+	// users who saved it
+	SaveCount int `json:"save_count,omitempty"`
+	// decayed activity, see internal/shop/trend.go; null without recent activity
+	Trend *float64 `json:"trend,omitempty"`
+	// milliseconds; a voucher is on sale until then; null for none
+	VouchersUntil *int64 `json:"vouchers_until,omitempty"`
+	// milliseconds; last end of its flash sales; null for none
+	FlashUntil *int64 `json:"flash_until,omitempty"`
+	// Phone holds the value of the "phone" field.
+	Phone *string `json:"phone,omitempty"`
+	// Website holds the value of the "website" field.
+	Website *string `json:"website,omitempty"`
+	// IANA name; empty for the zone of the server
+	TimeZone string `json:"time_zone,omitempty"`
 	// OpenHours holds the value of the "open_hours" field.
 	OpenHours *string `json:"open_hours,omitempty"`
+	// 0 or 1 for each hour of the week from Monday: whether it may be open then; null if unknown
+	OpenMask *string `json:"open_mask,omitempty"`
 	// raised by every update; orders cache writes
 	Version int64 `json:"version,omitempty"`
 	// search forms of name, area and address
@@ -111,11 +151,11 @@ func (*Shop) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case shop.FieldLat, shop.FieldLng, shop.FieldScore:
+		case shop.FieldLat, shop.FieldLng, shop.FieldImportedScore, shop.FieldRatingScore, shop.FieldTrend:
 			values[i] = new(sql.NullFloat64)
-		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount, shop.FieldVersion:
+		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount, shop.FieldStars1, shop.FieldStars2, shop.FieldStars3, shop.FieldStars4, shop.FieldStars5, shop.FieldTasteCount, shop.FieldTasteSum, shop.FieldEnvironmentCount, shop.FieldEnvironmentSum, shop.FieldServiceCount, shop.FieldServiceSum, shop.FieldSaveCount, shop.FieldVouchersUntil, shop.FieldFlashUntil, shop.FieldVersion:
 			values[i] = new(sql.NullInt64)
-		case shop.FieldExternalID, shop.FieldName, shop.FieldImages, shop.FieldArea, shop.FieldAddress, shop.FieldOpenHours, shop.FieldSearch:
+		case shop.FieldExternalID, shop.FieldName, shop.FieldImages, shop.FieldArea, shop.FieldAddress, shop.FieldPhone, shop.FieldWebsite, shop.FieldTimeZone, shop.FieldOpenHours, shop.FieldOpenMask, shop.FieldSearch:
 			values[i] = new(sql.NullString)
 		case shop.FieldCreatedAt, shop.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -222,11 +262,131 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CommentCount = int(value.Int64)
 			}
-		case shop.FieldScore:
+		case shop.FieldImportedScore:
 			if value, ok := values[i].(*sql.NullFloat64); !ok {
-				return fmt.Errorf("unexpected type %T for field score", values[i])
+				return fmt.Errorf("unexpected type %T for field imported_score", values[i])
 			} else if value.Valid {
-				_m.Score = value.Float64
+				_m.ImportedScore = value.Float64
+			}
+		case shop.FieldRatingScore:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field rating_score", values[i])
+			} else if value.Valid {
+				_m.RatingScore = new(float64)
+				*_m.RatingScore = value.Float64
+			}
+		case shop.FieldStars1:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field stars_1", values[i])
+			} else if value.Valid {
+				_m.Stars1 = int(value.Int64)
+			}
+		case shop.FieldStars2:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field stars_2", values[i])
+			} else if value.Valid {
+				_m.Stars2 = int(value.Int64)
+			}
+		case shop.FieldStars3:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field stars_3", values[i])
+			} else if value.Valid {
+				_m.Stars3 = int(value.Int64)
+			}
+		case shop.FieldStars4:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field stars_4", values[i])
+			} else if value.Valid {
+				_m.Stars4 = int(value.Int64)
+			}
+		case shop.FieldStars5:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field stars_5", values[i])
+			} else if value.Valid {
+				_m.Stars5 = int(value.Int64)
+			}
+		case shop.FieldTasteCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field taste_count", values[i])
+			} else if value.Valid {
+				_m.TasteCount = int(value.Int64)
+			}
+		case shop.FieldTasteSum:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field taste_sum", values[i])
+			} else if value.Valid {
+				_m.TasteSum = int(value.Int64)
+			}
+		case shop.FieldEnvironmentCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field environment_count", values[i])
+			} else if value.Valid {
+				_m.EnvironmentCount = int(value.Int64)
+			}
+		case shop.FieldEnvironmentSum:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field environment_sum", values[i])
+			} else if value.Valid {
+				_m.EnvironmentSum = int(value.Int64)
+			}
+		case shop.FieldServiceCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field service_count", values[i])
+			} else if value.Valid {
+				_m.ServiceCount = int(value.Int64)
+			}
+		case shop.FieldServiceSum:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field service_sum", values[i])
+			} else if value.Valid {
+				_m.ServiceSum = int(value.Int64)
+			}
+		case shop.FieldSaveCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field save_count", values[i])
+			} else if value.Valid {
+				_m.SaveCount = int(value.Int64)
+			}
+		case shop.FieldTrend:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field trend", values[i])
+			} else if value.Valid {
+				_m.Trend = new(float64)
+				*_m.Trend = value.Float64
+			}
+		case shop.FieldVouchersUntil:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field vouchers_until", values[i])
+			} else if value.Valid {
+				_m.VouchersUntil = new(int64)
+				*_m.VouchersUntil = value.Int64
+			}
+		case shop.FieldFlashUntil:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field flash_until", values[i])
+			} else if value.Valid {
+				_m.FlashUntil = new(int64)
+				*_m.FlashUntil = value.Int64
+			}
+		case shop.FieldPhone:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field phone", values[i])
+			} else if value.Valid {
+				_m.Phone = new(string)
+				*_m.Phone = value.String
+			}
+		case shop.FieldWebsite:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field website", values[i])
+			} else if value.Valid {
+				_m.Website = new(string)
+				*_m.Website = value.String
+			}
+		case shop.FieldTimeZone:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field time_zone", values[i])
+			} else if value.Valid {
+				_m.TimeZone = value.String
 			}
 		case shop.FieldOpenHours:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -234,6 +394,13 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.OpenHours = new(string)
 				*_m.OpenHours = value.String
+			}
+		case shop.FieldOpenMask:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field open_mask", values[i])
+			} else if value.Valid {
+				_m.OpenMask = new(string)
+				*_m.OpenMask = value.String
 			}
 		case shop.FieldVersion:
 			if value, ok := values[i].(*sql.NullInt64); !ok {

@@ -167,16 +167,282 @@ func (_c *ShopCreate) SetNillableCommentCount(v *int) *ShopCreate {
 	return _c
 }
 
-// SetScore sets the "score" field.
-func (_c *ShopCreate) SetScore(v float64) *ShopCreate {
-	_c.mutation.SetScore(v)
+// SetImportedScore sets the "imported_score" field.
+func (_c *ShopCreate) SetImportedScore(v float64) *ShopCreate {
+	_c.mutation.SetImportedScore(v)
 	return _c
 }
 
-// SetNillableScore sets the "score" field if the given value is not nil.
-func (_c *ShopCreate) SetNillableScore(v *float64) *ShopCreate {
+// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableImportedScore(v *float64) *ShopCreate {
 	if v != nil {
-		_c.SetScore(*v)
+		_c.SetImportedScore(*v)
+	}
+	return _c
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (_c *ShopCreate) SetRatingScore(v float64) *ShopCreate {
+	_c.mutation.SetRatingScore(v)
+	return _c
+}
+
+// SetNillableRatingScore sets the "rating_score" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableRatingScore(v *float64) *ShopCreate {
+	if v != nil {
+		_c.SetRatingScore(*v)
+	}
+	return _c
+}
+
+// SetStars1 sets the "stars_1" field.
+func (_c *ShopCreate) SetStars1(v int) *ShopCreate {
+	_c.mutation.SetStars1(v)
+	return _c
+}
+
+// SetNillableStars1 sets the "stars_1" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableStars1(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetStars1(*v)
+	}
+	return _c
+}
+
+// SetStars2 sets the "stars_2" field.
+func (_c *ShopCreate) SetStars2(v int) *ShopCreate {
+	_c.mutation.SetStars2(v)
+	return _c
+}
+
+// SetNillableStars2 sets the "stars_2" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableStars2(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetStars2(*v)
+	}
+	return _c
+}
+
+// SetStars3 sets the "stars_3" field.
+func (_c *ShopCreate) SetStars3(v int) *ShopCreate {
+	_c.mutation.SetStars3(v)
+	return _c
+}
+
+// SetNillableStars3 sets the "stars_3" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableStars3(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetStars3(*v)
+	}
+	return _c
+}
+
+// SetStars4 sets the "stars_4" field.
+func (_c *ShopCreate) SetStars4(v int) *ShopCreate {
+	_c.mutation.SetStars4(v)
+	return _c
+}
+
+// SetNillableStars4 sets the "stars_4" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableStars4(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetStars4(*v)
+	}
+	return _c
+}
+
+// SetStars5 sets the "stars_5" field.
+func (_c *ShopCreate) SetStars5(v int) *ShopCreate {
+	_c.mutation.SetStars5(v)
+	return _c
+}
+
+// SetNillableStars5 sets the "stars_5" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableStars5(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetStars5(*v)
+	}
+	return _c
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (_c *ShopCreate) SetTasteCount(v int) *ShopCreate {
+	_c.mutation.SetTasteCount(v)
+	return _c
+}
+
+// SetNillableTasteCount sets the "taste_count" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableTasteCount(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetTasteCount(*v)
+	}
+	return _c
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (_c *ShopCreate) SetTasteSum(v int) *ShopCreate {
+	_c.mutation.SetTasteSum(v)
+	return _c
+}
+
+// SetNillableTasteSum sets the "taste_sum" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableTasteSum(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetTasteSum(*v)
+	}
+	return _c
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (_c *ShopCreate) SetEnvironmentCount(v int) *ShopCreate {
+	_c.mutation.SetEnvironmentCount(v)
+	return _c
+}
+
+// SetNillableEnvironmentCount sets the "environment_count" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableEnvironmentCount(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetEnvironmentCount(*v)
+	}
+	return _c
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (_c *ShopCreate) SetEnvironmentSum(v int) *ShopCreate {
+	_c.mutation.SetEnvironmentSum(v)
+	return _c
+}
+
+// SetNillableEnvironmentSum sets the "environment_sum" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableEnvironmentSum(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetEnvironmentSum(*v)
+	}
+	return _c
+}
+
+// SetServiceCount sets the "service_count" field.
+func (_c *ShopCreate) SetServiceCount(v int) *ShopCreate {
+	_c.mutation.SetServiceCount(v)
+	return _c
+}
+
+// SetNillableServiceCount sets the "service_count" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableServiceCount(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetServiceCount(*v)
+	}
+	return _c
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (_c *ShopCreate) SetServiceSum(v int) *ShopCreate {
+	_c.mutation.SetServiceSum(v)
+	return _c
+}
+
+// SetNillableServiceSum sets the "service_sum" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableServiceSum(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetServiceSum(*v)
+	}
+	return _c
+}
+
+// SetSaveCount sets the "save_count" field.
+func (_c *ShopCreate) SetSaveCount(v int) *ShopCreate {
+	_c.mutation.SetSaveCount(v)
+	return _c
+}
+
+// SetNillableSaveCount sets the "save_count" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableSaveCount(v *int) *ShopCreate {
+	if v != nil {
+		_c.SetSaveCount(*v)
+	}
+	return _c
+}
+
+// SetTrend sets the "trend" field.
+func (_c *ShopCreate) SetTrend(v float64) *ShopCreate {
+	_c.mutation.SetTrend(v)
+	return _c
+}
+
+// SetNillableTrend sets the "trend" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableTrend(v *float64) *ShopCreate {
+	if v != nil {
+		_c.SetTrend(*v)
+	}
+	return _c
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (_c *ShopCreate) SetVouchersUntil(v int64) *ShopCreate {
+	_c.mutation.SetVouchersUntil(v)
+	return _c
+}
+
+// SetNillableVouchersUntil sets the "vouchers_until" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableVouchersUntil(v *int64) *ShopCreate {
+	if v != nil {
+		_c.SetVouchersUntil(*v)
+	}
+	return _c
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (_c *ShopCreate) SetFlashUntil(v int64) *ShopCreate {
+	_c.mutation.SetFlashUntil(v)
+	return _c
+}
+
+// SetNillableFlashUntil sets the "flash_until" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableFlashUntil(v *int64) *ShopCreate {
+	if v != nil {
+		_c.SetFlashUntil(*v)
+	}
+	return _c
+}
+
+// SetPhone sets the "phone" field.
+func (_c *ShopCreate) SetPhone(v string) *ShopCreate {
+	_c.mutation.SetPhone(v)
+	return _c
+}
+
+// SetNillablePhone sets the "phone" field if the given value is not nil.
+func (_c *ShopCreate) SetNillablePhone(v *string) *ShopCreate {
+	if v != nil {
+		_c.SetPhone(*v)
+	}
+	return _c
+}
+
+// SetWebsite sets the "website" field.
+func (_c *ShopCreate) SetWebsite(v string) *ShopCreate {
+	_c.mutation.SetWebsite(v)
+	return _c
+}
+
+// SetNillableWebsite sets the "website" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableWebsite(v *string) *ShopCreate {
+	if v != nil {
+		_c.SetWebsite(*v)
+	}
+	return _c
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (_c *ShopCreate) SetTimeZone(v string) *ShopCreate {
+	_c.mutation.SetTimeZone(v)
+	return _c
+}
+
+// SetNillableTimeZone sets the "time_zone" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableTimeZone(v *string) *ShopCreate {
+	if v != nil {
+		_c.SetTimeZone(*v)
 	}
 	return _c
 }
@@ -191,6 +457,20 @@ func (_c *ShopCreate) SetOpenHours(v string) *ShopCreate {
 func (_c *ShopCreate) SetNillableOpenHours(v *string) *ShopCreate {
 	if v != nil {
 		_c.SetOpenHours(*v)
+	}
+	return _c
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (_c *ShopCreate) SetOpenMask(v string) *ShopCreate {
+	_c.mutation.SetOpenMask(v)
+	return _c
+}
+
+// SetNillableOpenMask sets the "open_mask" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableOpenMask(v *string) *ShopCreate {
+	if v != nil {
+		_c.SetOpenMask(*v)
 	}
 	return _c
 }
@@ -325,9 +605,61 @@ func (_c *ShopCreate) defaults() {
 		v := shop.DefaultCommentCount
 		_c.mutation.SetCommentCount(v)
 	}
-	if _, ok := _c.mutation.Score(); !ok {
-		v := shop.DefaultScore
-		_c.mutation.SetScore(v)
+	if _, ok := _c.mutation.ImportedScore(); !ok {
+		v := shop.DefaultImportedScore
+		_c.mutation.SetImportedScore(v)
+	}
+	if _, ok := _c.mutation.Stars1(); !ok {
+		v := shop.DefaultStars1
+		_c.mutation.SetStars1(v)
+	}
+	if _, ok := _c.mutation.Stars2(); !ok {
+		v := shop.DefaultStars2
+		_c.mutation.SetStars2(v)
+	}
+	if _, ok := _c.mutation.Stars3(); !ok {
+		v := shop.DefaultStars3
+		_c.mutation.SetStars3(v)
+	}
+	if _, ok := _c.mutation.Stars4(); !ok {
+		v := shop.DefaultStars4
+		_c.mutation.SetStars4(v)
+	}
+	if _, ok := _c.mutation.Stars5(); !ok {
+		v := shop.DefaultStars5
+		_c.mutation.SetStars5(v)
+	}
+	if _, ok := _c.mutation.TasteCount(); !ok {
+		v := shop.DefaultTasteCount
+		_c.mutation.SetTasteCount(v)
+	}
+	if _, ok := _c.mutation.TasteSum(); !ok {
+		v := shop.DefaultTasteSum
+		_c.mutation.SetTasteSum(v)
+	}
+	if _, ok := _c.mutation.EnvironmentCount(); !ok {
+		v := shop.DefaultEnvironmentCount
+		_c.mutation.SetEnvironmentCount(v)
+	}
+	if _, ok := _c.mutation.EnvironmentSum(); !ok {
+		v := shop.DefaultEnvironmentSum
+		_c.mutation.SetEnvironmentSum(v)
+	}
+	if _, ok := _c.mutation.ServiceCount(); !ok {
+		v := shop.DefaultServiceCount
+		_c.mutation.SetServiceCount(v)
+	}
+	if _, ok := _c.mutation.ServiceSum(); !ok {
+		v := shop.DefaultServiceSum
+		_c.mutation.SetServiceSum(v)
+	}
+	if _, ok := _c.mutation.SaveCount(); !ok {
+		v := shop.DefaultSaveCount
+		_c.mutation.SetSaveCount(v)
+	}
+	if _, ok := _c.mutation.TimeZone(); !ok {
+		v := shop.DefaultTimeZone
+		_c.mutation.SetTimeZone(v)
 	}
 	if _, ok := _c.mutation.Version(); !ok {
 		v := shop.DefaultVersion
@@ -392,12 +724,71 @@ func (_c *ShopCreate) check() error {
 	if _, ok := _c.mutation.CommentCount(); !ok {
 		return &ValidationError{Name: "comment_count", err: errors.New(`ent: missing required field "Shop.comment_count"`)}
 	}
-	if _, ok := _c.mutation.Score(); !ok {
-		return &ValidationError{Name: "score", err: errors.New(`ent: missing required field "Shop.score"`)}
+	if _, ok := _c.mutation.ImportedScore(); !ok {
+		return &ValidationError{Name: "imported_score", err: errors.New(`ent: missing required field "Shop.imported_score"`)}
+	}
+	if _, ok := _c.mutation.Stars1(); !ok {
+		return &ValidationError{Name: "stars_1", err: errors.New(`ent: missing required field "Shop.stars_1"`)}
+	}
+	if _, ok := _c.mutation.Stars2(); !ok {
+		return &ValidationError{Name: "stars_2", err: errors.New(`ent: missing required field "Shop.stars_2"`)}
+	}
+	if _, ok := _c.mutation.Stars3(); !ok {
+		return &ValidationError{Name: "stars_3", err: errors.New(`ent: missing required field "Shop.stars_3"`)}
+	}
+	if _, ok := _c.mutation.Stars4(); !ok {
+		return &ValidationError{Name: "stars_4", err: errors.New(`ent: missing required field "Shop.stars_4"`)}
+	}
+	if _, ok := _c.mutation.Stars5(); !ok {
+		return &ValidationError{Name: "stars_5", err: errors.New(`ent: missing required field "Shop.stars_5"`)}
+	}
+	if _, ok := _c.mutation.TasteCount(); !ok {
+		return &ValidationError{Name: "taste_count", err: errors.New(`ent: missing required field "Shop.taste_count"`)}
+	}
+	if _, ok := _c.mutation.TasteSum(); !ok {
+		return &ValidationError{Name: "taste_sum", err: errors.New(`ent: missing required field "Shop.taste_sum"`)}
+	}
+	if _, ok := _c.mutation.EnvironmentCount(); !ok {
+		return &ValidationError{Name: "environment_count", err: errors.New(`ent: missing required field "Shop.environment_count"`)}
+	}
+	if _, ok := _c.mutation.EnvironmentSum(); !ok {
+		return &ValidationError{Name: "environment_sum", err: errors.New(`ent: missing required field "Shop.environment_sum"`)}
+	}
+	if _, ok := _c.mutation.ServiceCount(); !ok {
+		return &ValidationError{Name: "service_count", err: errors.New(`ent: missing required field "Shop.service_count"`)}
+	}
+	if _, ok := _c.mutation.ServiceSum(); !ok {
+		return &ValidationError{Name: "service_sum", err: errors.New(`ent: missing required field "Shop.service_sum"`)}
+	}
+	if _, ok := _c.mutation.SaveCount(); !ok {
+		return &ValidationError{Name: "save_count", err: errors.New(`ent: missing required field "Shop.save_count"`)}
+	}
+	if v, ok := _c.mutation.Phone(); ok {
+		if err := shop.PhoneValidator(v); err != nil {
+			return &ValidationError{Name: "phone", err: fmt.Errorf(`ent: validator failed for field "Shop.phone": %w`, err)}
+		}
+	}
+	if v, ok := _c.mutation.Website(); ok {
+		if err := shop.WebsiteValidator(v); err != nil {
+			return &ValidationError{Name: "website", err: fmt.Errorf(`ent: validator failed for field "Shop.website": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.TimeZone(); !ok {
+		return &ValidationError{Name: "time_zone", err: errors.New(`ent: missing required field "Shop.time_zone"`)}
+	}
+	if v, ok := _c.mutation.TimeZone(); ok {
+		if err := shop.TimeZoneValidator(v); err != nil {
+			return &ValidationError{Name: "time_zone", err: fmt.Errorf(`ent: validator failed for field "Shop.time_zone": %w`, err)}
+		}
 	}
 	if v, ok := _c.mutation.OpenHours(); ok {
 		if err := shop.OpenHoursValidator(v); err != nil {
 			return &ValidationError{Name: "open_hours", err: fmt.Errorf(`ent: validator failed for field "Shop.open_hours": %w`, err)}
+		}
+	}
+	if v, ok := _c.mutation.OpenMask(); ok {
+		if err := shop.OpenMaskValidator(v); err != nil {
+			return &ValidationError{Name: "open_mask", err: fmt.Errorf(`ent: validator failed for field "Shop.open_mask": %w`, err)}
 		}
 	}
 	if _, ok := _c.mutation.Version(); !ok {
@@ -492,13 +883,93 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 		_spec.SetField(shop.FieldCommentCount, field.TypeInt, value)
 		_node.CommentCount = value
 	}
-	if value, ok := _c.mutation.Score(); ok {
-		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
-		_node.Score = value
+	if value, ok := _c.mutation.ImportedScore(); ok {
+		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
+		_node.ImportedScore = value
+	}
+	if value, ok := _c.mutation.RatingScore(); ok {
+		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)
+		_node.RatingScore = &value
+	}
+	if value, ok := _c.mutation.Stars1(); ok {
+		_spec.SetField(shop.FieldStars1, field.TypeInt, value)
+		_node.Stars1 = value
+	}
+	if value, ok := _c.mutation.Stars2(); ok {
+		_spec.SetField(shop.FieldStars2, field.TypeInt, value)
+		_node.Stars2 = value
+	}
+	if value, ok := _c.mutation.Stars3(); ok {
+		_spec.SetField(shop.FieldStars3, field.TypeInt, value)
+		_node.Stars3 = value
+	}
+	if value, ok := _c.mutation.Stars4(); ok {
+		_spec.SetField(shop.FieldStars4, field.TypeInt, value)
+		_node.Stars4 = value
+	}
+	if value, ok := _c.mutation.Stars5(); ok {
+		_spec.SetField(shop.FieldStars5, field.TypeInt, value)
+		_node.Stars5 = value
+	}
+	if value, ok := _c.mutation.TasteCount(); ok {
+		_spec.SetField(shop.FieldTasteCount, field.TypeInt, value)
+		_node.TasteCount = value
+	}
+	if value, ok := _c.mutation.TasteSum(); ok {
+		_spec.SetField(shop.FieldTasteSum, field.TypeInt, value)
+		_node.TasteSum = value
+	}
+	if value, ok := _c.mutation.EnvironmentCount(); ok {
+		_spec.SetField(shop.FieldEnvironmentCount, field.TypeInt, value)
+		_node.EnvironmentCount = value
+	}
+	if value, ok := _c.mutation.EnvironmentSum(); ok {
+		_spec.SetField(shop.FieldEnvironmentSum, field.TypeInt, value)
+		_node.EnvironmentSum = value
+	}
+	if value, ok := _c.mutation.ServiceCount(); ok {
+		_spec.SetField(shop.FieldServiceCount, field.TypeInt, value)
+		_node.ServiceCount = value
+	}
+	if value, ok := _c.mutation.ServiceSum(); ok {
+		_spec.SetField(shop.FieldServiceSum, field.TypeInt, value)
+		_node.ServiceSum = value
+	}
+	if value, ok := _c.mutation.SaveCount(); ok {
+		_spec.SetField(shop.FieldSaveCount, field.TypeInt, value)
+		_node.SaveCount = value
+	}
+	if value, ok := _c.mutation.Trend(); ok {
+		_spec.SetField(shop.FieldTrend, field.TypeFloat64, value)
+		_node.Trend = &value
+	}
+	if value, ok := _c.mutation.VouchersUntil(); ok {
+		_spec.SetField(shop.FieldVouchersUntil, field.TypeInt64, value)
+		_node.VouchersUntil = &value
+	}
+	if value, ok := _c.mutation.FlashUntil(); ok {
+		_spec.SetField(shop.FieldFlashUntil, field.TypeInt64, value)
+		_node.FlashUntil = &value
+	}
+	if value, ok := _c.mutation.Phone(); ok {
+		_spec.SetField(shop.FieldPhone, field.TypeString, value)
+		_node.Phone = &value
+	}
+	if value, ok := _c.mutation.Website(); ok {
+		_spec.SetField(shop.FieldWebsite, field.TypeString, value)
+		_node.Website = &value
+	}
+	if value, ok := _c.mutation.TimeZone(); ok {
+		_spec.SetField(shop.FieldTimeZone, field.TypeString, value)
+		_node.TimeZone = value
 	}
 	if value, ok := _c.mutation.OpenHours(); ok {
 		_spec.SetField(shop.FieldOpenHours, field.TypeString, value)
 		_node.OpenHours = &value
+	}
+	if value, ok := _c.mutation.OpenMask(); ok {
+		_spec.SetField(shop.FieldOpenMask, field.TypeString, value)
+		_node.OpenMask = &value
 	}
 	if value, ok := _c.mutation.Version(); ok {
 		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)
@@ -834,21 +1305,381 @@ func (u *ShopUpsert) AddCommentCount(v int) *ShopUpsert {
 	return u
 }
 
-// SetScore sets the "score" field.
-func (u *ShopUpsert) SetScore(v float64) *ShopUpsert {
-	u.Set(shop.FieldScore, v)
+// SetImportedScore sets the "imported_score" field.
+func (u *ShopUpsert) SetImportedScore(v float64) *ShopUpsert {
+	u.Set(shop.FieldImportedScore, v)
 	return u
 }
 
-// UpdateScore sets the "score" field to the value that was provided on create.
-func (u *ShopUpsert) UpdateScore() *ShopUpsert {
-	u.SetExcluded(shop.FieldScore)
+// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateImportedScore() *ShopUpsert {
+	u.SetExcluded(shop.FieldImportedScore)
 	return u
 }
 
-// AddScore adds v to the "score" field.
-func (u *ShopUpsert) AddScore(v float64) *ShopUpsert {
-	u.Add(shop.FieldScore, v)
+// AddImportedScore adds v to the "imported_score" field.
+func (u *ShopUpsert) AddImportedScore(v float64) *ShopUpsert {
+	u.Add(shop.FieldImportedScore, v)
+	return u
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (u *ShopUpsert) SetRatingScore(v float64) *ShopUpsert {
+	u.Set(shop.FieldRatingScore, v)
+	return u
+}
+
+// UpdateRatingScore sets the "rating_score" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateRatingScore() *ShopUpsert {
+	u.SetExcluded(shop.FieldRatingScore)
+	return u
+}
+
+// AddRatingScore adds v to the "rating_score" field.
+func (u *ShopUpsert) AddRatingScore(v float64) *ShopUpsert {
+	u.Add(shop.FieldRatingScore, v)
+	return u
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (u *ShopUpsert) ClearRatingScore() *ShopUpsert {
+	u.SetNull(shop.FieldRatingScore)
+	return u
+}
+
+// SetStars1 sets the "stars_1" field.
+func (u *ShopUpsert) SetStars1(v int) *ShopUpsert {
+	u.Set(shop.FieldStars1, v)
+	return u
+}
+
+// UpdateStars1 sets the "stars_1" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateStars1() *ShopUpsert {
+	u.SetExcluded(shop.FieldStars1)
+	return u
+}
+
+// AddStars1 adds v to the "stars_1" field.
+func (u *ShopUpsert) AddStars1(v int) *ShopUpsert {
+	u.Add(shop.FieldStars1, v)
+	return u
+}
+
+// SetStars2 sets the "stars_2" field.
+func (u *ShopUpsert) SetStars2(v int) *ShopUpsert {
+	u.Set(shop.FieldStars2, v)
+	return u
+}
+
+// UpdateStars2 sets the "stars_2" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateStars2() *ShopUpsert {
+	u.SetExcluded(shop.FieldStars2)
+	return u
+}
+
+// AddStars2 adds v to the "stars_2" field.
+func (u *ShopUpsert) AddStars2(v int) *ShopUpsert {
+	u.Add(shop.FieldStars2, v)
+	return u
+}
+
+// SetStars3 sets the "stars_3" field.
+func (u *ShopUpsert) SetStars3(v int) *ShopUpsert {
+	u.Set(shop.FieldStars3, v)
+	return u
+}
+
+// UpdateStars3 sets the "stars_3" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateStars3() *ShopUpsert {
+	u.SetExcluded(shop.FieldStars3)
+	return u
+}
+
+// AddStars3 adds v to the "stars_3" field.
+func (u *ShopUpsert) AddStars3(v int) *ShopUpsert {
+	u.Add(shop.FieldStars3, v)
+	return u
+}
+
+// SetStars4 sets the "stars_4" field.
+func (u *ShopUpsert) SetStars4(v int) *ShopUpsert {
+	u.Set(shop.FieldStars4, v)
+	return u
+}
+
+// UpdateStars4 sets the "stars_4" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateStars4() *ShopUpsert {
+	u.SetExcluded(shop.FieldStars4)
+	return u
+}
+
+// AddStars4 adds v to the "stars_4" field.
+func (u *ShopUpsert) AddStars4(v int) *ShopUpsert {
+	u.Add(shop.FieldStars4, v)
+	return u
+}
+
+// SetStars5 sets the "stars_5" field.
+func (u *ShopUpsert) SetStars5(v int) *ShopUpsert {
+	u.Set(shop.FieldStars5, v)
+	return u
+}
+
+// UpdateStars5 sets the "stars_5" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateStars5() *ShopUpsert {
+	u.SetExcluded(shop.FieldStars5)
+	return u
+}
+
+// AddStars5 adds v to the "stars_5" field.
+func (u *ShopUpsert) AddStars5(v int) *ShopUpsert {
+	u.Add(shop.FieldStars5, v)
+	return u
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (u *ShopUpsert) SetTasteCount(v int) *ShopUpsert {
+	u.Set(shop.FieldTasteCount, v)
+	return u
+}
+
+// UpdateTasteCount sets the "taste_count" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateTasteCount() *ShopUpsert {
+	u.SetExcluded(shop.FieldTasteCount)
+	return u
+}
+
+// AddTasteCount adds v to the "taste_count" field.
+func (u *ShopUpsert) AddTasteCount(v int) *ShopUpsert {
+	u.Add(shop.FieldTasteCount, v)
+	return u
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (u *ShopUpsert) SetTasteSum(v int) *ShopUpsert {
+	u.Set(shop.FieldTasteSum, v)
+	return u
+}
+
+// UpdateTasteSum sets the "taste_sum" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateTasteSum() *ShopUpsert {
+	u.SetExcluded(shop.FieldTasteSum)
+	return u
+}
+
+// AddTasteSum adds v to the "taste_sum" field.
+func (u *ShopUpsert) AddTasteSum(v int) *ShopUpsert {
+	u.Add(shop.FieldTasteSum, v)
+	return u
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (u *ShopUpsert) SetEnvironmentCount(v int) *ShopUpsert {
+	u.Set(shop.FieldEnvironmentCount, v)
+	return u
+}
+
+// UpdateEnvironmentCount sets the "environment_count" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateEnvironmentCount() *ShopUpsert {
+	u.SetExcluded(shop.FieldEnvironmentCount)
+	return u
+}
+
+// AddEnvironmentCount adds v to the "environment_count" field.
+func (u *ShopUpsert) AddEnvironmentCount(v int) *ShopUpsert {
+	u.Add(shop.FieldEnvironmentCount, v)
+	return u
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (u *ShopUpsert) SetEnvironmentSum(v int) *ShopUpsert {
+	u.Set(shop.FieldEnvironmentSum, v)
+	return u
+}
+
+// UpdateEnvironmentSum sets the "environment_sum" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateEnvironmentSum() *ShopUpsert {
+	u.SetExcluded(shop.FieldEnvironmentSum)
+	return u
+}
+
+// AddEnvironmentSum adds v to the "environment_sum" field.
+func (u *ShopUpsert) AddEnvironmentSum(v int) *ShopUpsert {
+	u.Add(shop.FieldEnvironmentSum, v)
+	return u
+}
+
+// SetServiceCount sets the "service_count" field.
+func (u *ShopUpsert) SetServiceCount(v int) *ShopUpsert {
+	u.Set(shop.FieldServiceCount, v)
+	return u
+}
+
+// UpdateServiceCount sets the "service_count" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateServiceCount() *ShopUpsert {
+	u.SetExcluded(shop.FieldServiceCount)
+	return u
+}
+
+// AddServiceCount adds v to the "service_count" field.
+func (u *ShopUpsert) AddServiceCount(v int) *ShopUpsert {
+	u.Add(shop.FieldServiceCount, v)
+	return u
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (u *ShopUpsert) SetServiceSum(v int) *ShopUpsert {
+	u.Set(shop.FieldServiceSum, v)
+	return u
+}
+
+// UpdateServiceSum sets the "service_sum" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateServiceSum() *ShopUpsert {
+	u.SetExcluded(shop.FieldServiceSum)
+	return u
+}
+
+// AddServiceSum adds v to the "service_sum" field.
+func (u *ShopUpsert) AddServiceSum(v int) *ShopUpsert {
+	u.Add(shop.FieldServiceSum, v)
+	return u
+}
+
+// SetSaveCount sets the "save_count" field.
+func (u *ShopUpsert) SetSaveCount(v int) *ShopUpsert {
+	u.Set(shop.FieldSaveCount, v)
+	return u
+}
+
+// UpdateSaveCount sets the "save_count" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateSaveCount() *ShopUpsert {
+	u.SetExcluded(shop.FieldSaveCount)
+	return u
+}
+
+// AddSaveCount adds v to the "save_count" field.
+func (u *ShopUpsert) AddSaveCount(v int) *ShopUpsert {
+	u.Add(shop.FieldSaveCount, v)
+	return u
+}
+
+// SetTrend sets the "trend" field.
+func (u *ShopUpsert) SetTrend(v float64) *ShopUpsert {
+	u.Set(shop.FieldTrend, v)
+	return u
+}
+
+// UpdateTrend sets the "trend" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateTrend() *ShopUpsert {
+	u.SetExcluded(shop.FieldTrend)
+	return u
+}
+
+// AddTrend adds v to the "trend" field.
+func (u *ShopUpsert) AddTrend(v float64) *ShopUpsert {
+	u.Add(shop.FieldTrend, v)
+	return u
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (u *ShopUpsert) ClearTrend() *ShopUpsert {
+	u.SetNull(shop.FieldTrend)
+	return u
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (u *ShopUpsert) SetVouchersUntil(v int64) *ShopUpsert {
+	u.Set(shop.FieldVouchersUntil, v)
+	return u
+}
+
+// UpdateVouchersUntil sets the "vouchers_until" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateVouchersUntil() *ShopUpsert {
+	u.SetExcluded(shop.FieldVouchersUntil)
+	return u
+}
+
+// AddVouchersUntil adds v to the "vouchers_until" field.
+func (u *ShopUpsert) AddVouchersUntil(v int64) *ShopUpsert {
+	u.Add(shop.FieldVouchersUntil, v)
+	return u
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (u *ShopUpsert) ClearVouchersUntil() *ShopUpsert {
+	u.SetNull(shop.FieldVouchersUntil)
+	return u
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (u *ShopUpsert) SetFlashUntil(v int64) *ShopUpsert {
+	u.Set(shop.FieldFlashUntil, v)
+	return u
+}
+
+// UpdateFlashUntil sets the "flash_until" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateFlashUntil() *ShopUpsert {
+	u.SetExcluded(shop.FieldFlashUntil)
+	return u
+}
+
+// AddFlashUntil adds v to the "flash_until" field.
+func (u *ShopUpsert) AddFlashUntil(v int64) *ShopUpsert {
+	u.Add(shop.FieldFlashUntil, v)
+	return u
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (u *ShopUpsert) ClearFlashUntil() *ShopUpsert {
+	u.SetNull(shop.FieldFlashUntil)
+	return u
+}
+
+// SetPhone sets the "phone" field.
+func (u *ShopUpsert) SetPhone(v string) *ShopUpsert {
+	u.Set(shop.FieldPhone, v)
+	return u
+}
+
+// UpdatePhone sets the "phone" field to the value that was provided on create.
+func (u *ShopUpsert) UpdatePhone() *ShopUpsert {
+	u.SetExcluded(shop.FieldPhone)
+	return u
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (u *ShopUpsert) ClearPhone() *ShopUpsert {
+	u.SetNull(shop.FieldPhone)
+	return u
+}
+
+// SetWebsite sets the "website" field.
+func (u *ShopUpsert) SetWebsite(v string) *ShopUpsert {
+	u.Set(shop.FieldWebsite, v)
+	return u
+}
+
+// UpdateWebsite sets the "website" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateWebsite() *ShopUpsert {
+	u.SetExcluded(shop.FieldWebsite)
+	return u
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (u *ShopUpsert) ClearWebsite() *ShopUpsert {
+	u.SetNull(shop.FieldWebsite)
+	return u
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (u *ShopUpsert) SetTimeZone(v string) *ShopUpsert {
+	u.Set(shop.FieldTimeZone, v)
+	return u
+}
+
+// UpdateTimeZone sets the "time_zone" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateTimeZone() *ShopUpsert {
+	u.SetExcluded(shop.FieldTimeZone)
 	return u
 }
 
@@ -867,6 +1698,24 @@ func (u *ShopUpsert) UpdateOpenHours() *ShopUpsert {
 // ClearOpenHours clears the value of the "open_hours" field.
 func (u *ShopUpsert) ClearOpenHours() *ShopUpsert {
 	u.SetNull(shop.FieldOpenHours)
+	return u
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (u *ShopUpsert) SetOpenMask(v string) *ShopUpsert {
+	u.Set(shop.FieldOpenMask, v)
+	return u
+}
+
+// UpdateOpenMask sets the "open_mask" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateOpenMask() *ShopUpsert {
+	u.SetExcluded(shop.FieldOpenMask)
+	return u
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (u *ShopUpsert) ClearOpenMask() *ShopUpsert {
+	u.SetNull(shop.FieldOpenMask)
 	return u
 }
 
@@ -1215,24 +2064,444 @@ func (u *ShopUpsertOne) UpdateCommentCount() *ShopUpsertOne {
 	})
 }
 
-// SetScore sets the "score" field.
-func (u *ShopUpsertOne) SetScore(v float64) *ShopUpsertOne {
+// SetImportedScore sets the "imported_score" field.
+func (u *ShopUpsertOne) SetImportedScore(v float64) *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.SetScore(v)
+		s.SetImportedScore(v)
 	})
 }
 
-// AddScore adds v to the "score" field.
-func (u *ShopUpsertOne) AddScore(v float64) *ShopUpsertOne {
+// AddImportedScore adds v to the "imported_score" field.
+func (u *ShopUpsertOne) AddImportedScore(v float64) *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.AddScore(v)
+		s.AddImportedScore(v)
 	})
 }
 
-// UpdateScore sets the "score" field to the value that was provided on create.
-func (u *ShopUpsertOne) UpdateScore() *ShopUpsertOne {
+// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateImportedScore() *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.UpdateScore()
+		s.UpdateImportedScore()
+	})
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (u *ShopUpsertOne) SetRatingScore(v float64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetRatingScore(v)
+	})
+}
+
+// AddRatingScore adds v to the "rating_score" field.
+func (u *ShopUpsertOne) AddRatingScore(v float64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddRatingScore(v)
+	})
+}
+
+// UpdateRatingScore sets the "rating_score" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateRatingScore() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateRatingScore()
+	})
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (u *ShopUpsertOne) ClearRatingScore() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearRatingScore()
+	})
+}
+
+// SetStars1 sets the "stars_1" field.
+func (u *ShopUpsertOne) SetStars1(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars1(v)
+	})
+}
+
+// AddStars1 adds v to the "stars_1" field.
+func (u *ShopUpsertOne) AddStars1(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars1(v)
+	})
+}
+
+// UpdateStars1 sets the "stars_1" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateStars1() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars1()
+	})
+}
+
+// SetStars2 sets the "stars_2" field.
+func (u *ShopUpsertOne) SetStars2(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars2(v)
+	})
+}
+
+// AddStars2 adds v to the "stars_2" field.
+func (u *ShopUpsertOne) AddStars2(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars2(v)
+	})
+}
+
+// UpdateStars2 sets the "stars_2" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateStars2() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars2()
+	})
+}
+
+// SetStars3 sets the "stars_3" field.
+func (u *ShopUpsertOne) SetStars3(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars3(v)
+	})
+}
+
+// AddStars3 adds v to the "stars_3" field.
+func (u *ShopUpsertOne) AddStars3(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars3(v)
+	})
+}
+
+// UpdateStars3 sets the "stars_3" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateStars3() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars3()
+	})
+}
+
+// SetStars4 sets the "stars_4" field.
+func (u *ShopUpsertOne) SetStars4(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars4(v)
+	})
+}
+
+// AddStars4 adds v to the "stars_4" field.
+func (u *ShopUpsertOne) AddStars4(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars4(v)
+	})
+}
+
+// UpdateStars4 sets the "stars_4" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateStars4() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars4()
+	})
+}
+
+// SetStars5 sets the "stars_5" field.
+func (u *ShopUpsertOne) SetStars5(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars5(v)
+	})
+}
+
+// AddStars5 adds v to the "stars_5" field.
+func (u *ShopUpsertOne) AddStars5(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars5(v)
+	})
+}
+
+// UpdateStars5 sets the "stars_5" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateStars5() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars5()
+	})
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (u *ShopUpsertOne) SetTasteCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTasteCount(v)
+	})
+}
+
+// AddTasteCount adds v to the "taste_count" field.
+func (u *ShopUpsertOne) AddTasteCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTasteCount(v)
+	})
+}
+
+// UpdateTasteCount sets the "taste_count" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateTasteCount() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTasteCount()
+	})
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (u *ShopUpsertOne) SetTasteSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTasteSum(v)
+	})
+}
+
+// AddTasteSum adds v to the "taste_sum" field.
+func (u *ShopUpsertOne) AddTasteSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTasteSum(v)
+	})
+}
+
+// UpdateTasteSum sets the "taste_sum" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateTasteSum() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTasteSum()
+	})
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (u *ShopUpsertOne) SetEnvironmentCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetEnvironmentCount(v)
+	})
+}
+
+// AddEnvironmentCount adds v to the "environment_count" field.
+func (u *ShopUpsertOne) AddEnvironmentCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddEnvironmentCount(v)
+	})
+}
+
+// UpdateEnvironmentCount sets the "environment_count" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateEnvironmentCount() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateEnvironmentCount()
+	})
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (u *ShopUpsertOne) SetEnvironmentSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetEnvironmentSum(v)
+	})
+}
+
+// AddEnvironmentSum adds v to the "environment_sum" field.
+func (u *ShopUpsertOne) AddEnvironmentSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddEnvironmentSum(v)
+	})
+}
+
+// UpdateEnvironmentSum sets the "environment_sum" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateEnvironmentSum() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateEnvironmentSum()
+	})
+}
+
+// SetServiceCount sets the "service_count" field.
+func (u *ShopUpsertOne) SetServiceCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetServiceCount(v)
+	})
+}
+
+// AddServiceCount adds v to the "service_count" field.
+func (u *ShopUpsertOne) AddServiceCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddServiceCount(v)
+	})
+}
+
+// UpdateServiceCount sets the "service_count" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateServiceCount() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateServiceCount()
+	})
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (u *ShopUpsertOne) SetServiceSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetServiceSum(v)
+	})
+}
+
+// AddServiceSum adds v to the "service_sum" field.
+func (u *ShopUpsertOne) AddServiceSum(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddServiceSum(v)
+	})
+}
+
+// UpdateServiceSum sets the "service_sum" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateServiceSum() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateServiceSum()
+	})
+}
+
+// SetSaveCount sets the "save_count" field.
+func (u *ShopUpsertOne) SetSaveCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetSaveCount(v)
+	})
+}
+
+// AddSaveCount adds v to the "save_count" field.
+func (u *ShopUpsertOne) AddSaveCount(v int) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddSaveCount(v)
+	})
+}
+
+// UpdateSaveCount sets the "save_count" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateSaveCount() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateSaveCount()
+	})
+}
+
+// SetTrend sets the "trend" field.
+func (u *ShopUpsertOne) SetTrend(v float64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTrend(v)
+	})
+}
+
+// AddTrend adds v to the "trend" field.
+func (u *ShopUpsertOne) AddTrend(v float64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTrend(v)
+	})
+}
+
+// UpdateTrend sets the "trend" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateTrend() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTrend()
+	})
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (u *ShopUpsertOne) ClearTrend() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearTrend()
+	})
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (u *ShopUpsertOne) SetVouchersUntil(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetVouchersUntil(v)
+	})
+}
+
+// AddVouchersUntil adds v to the "vouchers_until" field.
+func (u *ShopUpsertOne) AddVouchersUntil(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddVouchersUntil(v)
+	})
+}
+
+// UpdateVouchersUntil sets the "vouchers_until" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateVouchersUntil() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateVouchersUntil()
+	})
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (u *ShopUpsertOne) ClearVouchersUntil() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearVouchersUntil()
+	})
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (u *ShopUpsertOne) SetFlashUntil(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetFlashUntil(v)
+	})
+}
+
+// AddFlashUntil adds v to the "flash_until" field.
+func (u *ShopUpsertOne) AddFlashUntil(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddFlashUntil(v)
+	})
+}
+
+// UpdateFlashUntil sets the "flash_until" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateFlashUntil() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateFlashUntil()
+	})
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (u *ShopUpsertOne) ClearFlashUntil() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearFlashUntil()
+	})
+}
+
+// SetPhone sets the "phone" field.
+func (u *ShopUpsertOne) SetPhone(v string) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetPhone(v)
+	})
+}
+
+// UpdatePhone sets the "phone" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdatePhone() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdatePhone()
+	})
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (u *ShopUpsertOne) ClearPhone() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearPhone()
+	})
+}
+
+// SetWebsite sets the "website" field.
+func (u *ShopUpsertOne) SetWebsite(v string) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetWebsite(v)
+	})
+}
+
+// UpdateWebsite sets the "website" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateWebsite() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateWebsite()
+	})
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (u *ShopUpsertOne) ClearWebsite() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearWebsite()
+	})
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (u *ShopUpsertOne) SetTimeZone(v string) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTimeZone(v)
+	})
+}
+
+// UpdateTimeZone sets the "time_zone" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateTimeZone() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTimeZone()
 	})
 }
 
@@ -1254,6 +2523,27 @@ func (u *ShopUpsertOne) UpdateOpenHours() *ShopUpsertOne {
 func (u *ShopUpsertOne) ClearOpenHours() *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
 		s.ClearOpenHours()
+	})
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (u *ShopUpsertOne) SetOpenMask(v string) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetOpenMask(v)
+	})
+}
+
+// UpdateOpenMask sets the "open_mask" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateOpenMask() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateOpenMask()
+	})
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (u *ShopUpsertOne) ClearOpenMask() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearOpenMask()
 	})
 }
 
@@ -1775,24 +3065,444 @@ func (u *ShopUpsertBulk) UpdateCommentCount() *ShopUpsertBulk {
 	})
 }
 
-// SetScore sets the "score" field.
-func (u *ShopUpsertBulk) SetScore(v float64) *ShopUpsertBulk {
+// SetImportedScore sets the "imported_score" field.
+func (u *ShopUpsertBulk) SetImportedScore(v float64) *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.SetScore(v)
+		s.SetImportedScore(v)
 	})
 }
 
-// AddScore adds v to the "score" field.
-func (u *ShopUpsertBulk) AddScore(v float64) *ShopUpsertBulk {
+// AddImportedScore adds v to the "imported_score" field.
+func (u *ShopUpsertBulk) AddImportedScore(v float64) *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.AddScore(v)
+		s.AddImportedScore(v)
 	})
 }
 
-// UpdateScore sets the "score" field to the value that was provided on create.
-func (u *ShopUpsertBulk) UpdateScore() *ShopUpsertBulk {
+// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateImportedScore() *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.UpdateScore()
+		s.UpdateImportedScore()
+	})
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (u *ShopUpsertBulk) SetRatingScore(v float64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetRatingScore(v)
+	})
+}
+
+// AddRatingScore adds v to the "rating_score" field.
+func (u *ShopUpsertBulk) AddRatingScore(v float64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddRatingScore(v)
+	})
+}
+
+// UpdateRatingScore sets the "rating_score" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateRatingScore() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateRatingScore()
+	})
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (u *ShopUpsertBulk) ClearRatingScore() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearRatingScore()
+	})
+}
+
+// SetStars1 sets the "stars_1" field.
+func (u *ShopUpsertBulk) SetStars1(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars1(v)
+	})
+}
+
+// AddStars1 adds v to the "stars_1" field.
+func (u *ShopUpsertBulk) AddStars1(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars1(v)
+	})
+}
+
+// UpdateStars1 sets the "stars_1" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateStars1() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars1()
+	})
+}
+
+// SetStars2 sets the "stars_2" field.
+func (u *ShopUpsertBulk) SetStars2(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars2(v)
+	})
+}
+
+// AddStars2 adds v to the "stars_2" field.
+func (u *ShopUpsertBulk) AddStars2(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars2(v)
+	})
+}
+
+// UpdateStars2 sets the "stars_2" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateStars2() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars2()
+	})
+}
+
+// SetStars3 sets the "stars_3" field.
+func (u *ShopUpsertBulk) SetStars3(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars3(v)
+	})
+}
+
+// AddStars3 adds v to the "stars_3" field.
+func (u *ShopUpsertBulk) AddStars3(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars3(v)
+	})
+}
+
+// UpdateStars3 sets the "stars_3" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateStars3() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars3()
+	})
+}
+
+// SetStars4 sets the "stars_4" field.
+func (u *ShopUpsertBulk) SetStars4(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars4(v)
+	})
+}
+
+// AddStars4 adds v to the "stars_4" field.
+func (u *ShopUpsertBulk) AddStars4(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars4(v)
+	})
+}
+
+// UpdateStars4 sets the "stars_4" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateStars4() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars4()
+	})
+}
+
+// SetStars5 sets the "stars_5" field.
+func (u *ShopUpsertBulk) SetStars5(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetStars5(v)
+	})
+}
+
+// AddStars5 adds v to the "stars_5" field.
+func (u *ShopUpsertBulk) AddStars5(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddStars5(v)
+	})
+}
+
+// UpdateStars5 sets the "stars_5" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateStars5() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateStars5()
+	})
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (u *ShopUpsertBulk) SetTasteCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTasteCount(v)
+	})
+}
+
+// AddTasteCount adds v to the "taste_count" field.
+func (u *ShopUpsertBulk) AddTasteCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTasteCount(v)
+	})
+}
+
+// UpdateTasteCount sets the "taste_count" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateTasteCount() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTasteCount()
+	})
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (u *ShopUpsertBulk) SetTasteSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTasteSum(v)
+	})
+}
+
+// AddTasteSum adds v to the "taste_sum" field.
+func (u *ShopUpsertBulk) AddTasteSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTasteSum(v)
+	})
+}
+
+// UpdateTasteSum sets the "taste_sum" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateTasteSum() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTasteSum()
+	})
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (u *ShopUpsertBulk) SetEnvironmentCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetEnvironmentCount(v)
+	})
+}
+
+// AddEnvironmentCount adds v to the "environment_count" field.
+func (u *ShopUpsertBulk) AddEnvironmentCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddEnvironmentCount(v)
+	})
+}
+
+// UpdateEnvironmentCount sets the "environment_count" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateEnvironmentCount() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateEnvironmentCount()
+	})
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (u *ShopUpsertBulk) SetEnvironmentSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetEnvironmentSum(v)
+	})
+}
+
+// AddEnvironmentSum adds v to the "environment_sum" field.
+func (u *ShopUpsertBulk) AddEnvironmentSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddEnvironmentSum(v)
+	})
+}
+
+// UpdateEnvironmentSum sets the "environment_sum" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateEnvironmentSum() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateEnvironmentSum()
+	})
+}
+
+// SetServiceCount sets the "service_count" field.
+func (u *ShopUpsertBulk) SetServiceCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetServiceCount(v)
+	})
+}
+
+// AddServiceCount adds v to the "service_count" field.
+func (u *ShopUpsertBulk) AddServiceCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddServiceCount(v)
+	})
+}
+
+// UpdateServiceCount sets the "service_count" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateServiceCount() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateServiceCount()
+	})
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (u *ShopUpsertBulk) SetServiceSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetServiceSum(v)
+	})
+}
+
+// AddServiceSum adds v to the "service_sum" field.
+func (u *ShopUpsertBulk) AddServiceSum(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddServiceSum(v)
+	})
+}
+
+// UpdateServiceSum sets the "service_sum" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateServiceSum() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateServiceSum()
+	})
+}
+
+// SetSaveCount sets the "save_count" field.
+func (u *ShopUpsertBulk) SetSaveCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetSaveCount(v)
+	})
+}
+
+// AddSaveCount adds v to the "save_count" field.
+func (u *ShopUpsertBulk) AddSaveCount(v int) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddSaveCount(v)
+	})
+}
+
+// UpdateSaveCount sets the "save_count" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateSaveCount() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateSaveCount()
+	})
+}
+
+// SetTrend sets the "trend" field.
+func (u *ShopUpsertBulk) SetTrend(v float64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTrend(v)
+	})
+}
+
+// AddTrend adds v to the "trend" field.
+func (u *ShopUpsertBulk) AddTrend(v float64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddTrend(v)
+	})
+}
+
+// UpdateTrend sets the "trend" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateTrend() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTrend()
+	})
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (u *ShopUpsertBulk) ClearTrend() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearTrend()
+	})
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (u *ShopUpsertBulk) SetVouchersUntil(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetVouchersUntil(v)
+	})
+}
+
+// AddVouchersUntil adds v to the "vouchers_until" field.
+func (u *ShopUpsertBulk) AddVouchersUntil(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddVouchersUntil(v)
+	})
+}
+
+// UpdateVouchersUntil sets the "vouchers_until" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateVouchersUntil() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateVouchersUntil()
+	})
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (u *ShopUpsertBulk) ClearVouchersUntil() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearVouchersUntil()
+	})
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (u *ShopUpsertBulk) SetFlashUntil(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetFlashUntil(v)
+	})
+}
+
+// AddFlashUntil adds v to the "flash_until" field.
+func (u *ShopUpsertBulk) AddFlashUntil(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddFlashUntil(v)
+	})
+}
+
+// UpdateFlashUntil sets the "flash_until" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateFlashUntil() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateFlashUntil()
+	})
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (u *ShopUpsertBulk) ClearFlashUntil() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearFlashUntil()
+	})
+}
+
+// SetPhone sets the "phone" field.
+func (u *ShopUpsertBulk) SetPhone(v string) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetPhone(v)
+	})
+}
+
+// UpdatePhone sets the "phone" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdatePhone() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdatePhone()
+	})
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (u *ShopUpsertBulk) ClearPhone() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearPhone()
+	})
+}
+
+// SetWebsite sets the "website" field.
+func (u *ShopUpsertBulk) SetWebsite(v string) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetWebsite(v)
+	})
+}
+
+// UpdateWebsite sets the "website" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateWebsite() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateWebsite()
+	})
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (u *ShopUpsertBulk) ClearWebsite() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearWebsite()
+	})
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (u *ShopUpsertBulk) SetTimeZone(v string) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetTimeZone(v)
+	})
+}
+
+// UpdateTimeZone sets the "time_zone" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateTimeZone() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateTimeZone()
 	})
 }
 
@@ -1814,6 +3524,27 @@ func (u *ShopUpsertBulk) UpdateOpenHours() *ShopUpsertBulk {
 func (u *ShopUpsertBulk) ClearOpenHours() *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
 		s.ClearOpenHours()
+	})
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (u *ShopUpsertBulk) SetOpenMask(v string) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetOpenMask(v)
+	})
+}
+
+// UpdateOpenMask sets the "open_mask" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateOpenMask() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateOpenMask()
+	})
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (u *ShopUpsertBulk) ClearOpenMask() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearOpenMask()
 	})
 }
 

@@ -280,24 +280,438 @@ func (_u *ShopUpdate) AddCommentCount(v int) *ShopUpdate {
 	return _u
 }
 
-// SetScore sets the "score" field.
-func (_u *ShopUpdate) SetScore(v float64) *ShopUpdate {
-	_u.mutation.ResetScore()
-	_u.mutation.SetScore(v)
+// SetImportedScore sets the "imported_score" field.
+func (_u *ShopUpdate) SetImportedScore(v float64) *ShopUpdate {
+	_u.mutation.ResetImportedScore()
+	_u.mutation.SetImportedScore(v)
 	return _u
 }
 
-// SetNillableScore sets the "score" field if the given value is not nil.
-func (_u *ShopUpdate) SetNillableScore(v *float64) *ShopUpdate {
+// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableImportedScore(v *float64) *ShopUpdate {
 	if v != nil {
-		_u.SetScore(*v)
+		_u.SetImportedScore(*v)
 	}
 	return _u
 }
 
-// AddScore adds value to the "score" field.
-func (_u *ShopUpdate) AddScore(v float64) *ShopUpdate {
-	_u.mutation.AddScore(v)
+// AddImportedScore adds value to the "imported_score" field.
+func (_u *ShopUpdate) AddImportedScore(v float64) *ShopUpdate {
+	_u.mutation.AddImportedScore(v)
+	return _u
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (_u *ShopUpdate) SetRatingScore(v float64) *ShopUpdate {
+	_u.mutation.ResetRatingScore()
+	_u.mutation.SetRatingScore(v)
+	return _u
+}
+
+// SetNillableRatingScore sets the "rating_score" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableRatingScore(v *float64) *ShopUpdate {
+	if v != nil {
+		_u.SetRatingScore(*v)
+	}
+	return _u
+}
+
+// AddRatingScore adds value to the "rating_score" field.
+func (_u *ShopUpdate) AddRatingScore(v float64) *ShopUpdate {
+	_u.mutation.AddRatingScore(v)
+	return _u
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (_u *ShopUpdate) ClearRatingScore() *ShopUpdate {
+	_u.mutation.ClearRatingScore()
+	return _u
+}
+
+// SetStars1 sets the "stars_1" field.
+func (_u *ShopUpdate) SetStars1(v int) *ShopUpdate {
+	_u.mutation.ResetStars1()
+	_u.mutation.SetStars1(v)
+	return _u
+}
+
+// SetNillableStars1 sets the "stars_1" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableStars1(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetStars1(*v)
+	}
+	return _u
+}
+
+// AddStars1 adds value to the "stars_1" field.
+func (_u *ShopUpdate) AddStars1(v int) *ShopUpdate {
+	_u.mutation.AddStars1(v)
+	return _u
+}
+
+// SetStars2 sets the "stars_2" field.
+func (_u *ShopUpdate) SetStars2(v int) *ShopUpdate {
+	_u.mutation.ResetStars2()
+	_u.mutation.SetStars2(v)
+	return _u
+}
+
+// SetNillableStars2 sets the "stars_2" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableStars2(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetStars2(*v)
+	}
+	return _u
+}
+
+// AddStars2 adds value to the "stars_2" field.
+func (_u *ShopUpdate) AddStars2(v int) *ShopUpdate {
+	_u.mutation.AddStars2(v)
+	return _u
+}
+
+// SetStars3 sets the "stars_3" field.
+func (_u *ShopUpdate) SetStars3(v int) *ShopUpdate {
+	_u.mutation.ResetStars3()
+	_u.mutation.SetStars3(v)
+	return _u
+}
+
+// SetNillableStars3 sets the "stars_3" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableStars3(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetStars3(*v)
+	}
+	return _u
+}
+
+// AddStars3 adds value to the "stars_3" field.
+func (_u *ShopUpdate) AddStars3(v int) *ShopUpdate {
+	_u.mutation.AddStars3(v)
+	return _u
+}
+
+// SetStars4 sets the "stars_4" field.
+func (_u *ShopUpdate) SetStars4(v int) *ShopUpdate {
+	_u.mutation.ResetStars4()
+	_u.mutation.SetStars4(v)
+	return _u
+}
+
+// SetNillableStars4 sets the "stars_4" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableStars4(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetStars4(*v)
+	}
+	return _u
+}
+
+// AddStars4 adds value to the "stars_4" field.
+func (_u *ShopUpdate) AddStars4(v int) *ShopUpdate {
+	_u.mutation.AddStars4(v)
+	return _u
+}
+
+// SetStars5 sets the "stars_5" field.
+func (_u *ShopUpdate) SetStars5(v int) *ShopUpdate {
+	_u.mutation.ResetStars5()
+	_u.mutation.SetStars5(v)
+	return _u
+}
+
+// SetNillableStars5 sets the "stars_5" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableStars5(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetStars5(*v)
+	}
+	return _u
+}
+
+// AddStars5 adds value to the "stars_5" field.
+func (_u *ShopUpdate) AddStars5(v int) *ShopUpdate {
+	_u.mutation.AddStars5(v)
+	return _u
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (_u *ShopUpdate) SetTasteCount(v int) *ShopUpdate {
+	_u.mutation.ResetTasteCount()
+	_u.mutation.SetTasteCount(v)
+	return _u
+}
+
+// SetNillableTasteCount sets the "taste_count" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableTasteCount(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetTasteCount(*v)
+	}
+	return _u
+}
+
+// AddTasteCount adds value to the "taste_count" field.
+func (_u *ShopUpdate) AddTasteCount(v int) *ShopUpdate {
+	_u.mutation.AddTasteCount(v)
+	return _u
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (_u *ShopUpdate) SetTasteSum(v int) *ShopUpdate {
+	_u.mutation.ResetTasteSum()
+	_u.mutation.SetTasteSum(v)
+	return _u
+}
+
+// SetNillableTasteSum sets the "taste_sum" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableTasteSum(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetTasteSum(*v)
+	}
+	return _u
+}
+
+// AddTasteSum adds value to the "taste_sum" field.
+func (_u *ShopUpdate) AddTasteSum(v int) *ShopUpdate {
+	_u.mutation.AddTasteSum(v)
+	return _u
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (_u *ShopUpdate) SetEnvironmentCount(v int) *ShopUpdate {
+	_u.mutation.ResetEnvironmentCount()
+	_u.mutation.SetEnvironmentCount(v)
+	return _u
+}
+
+// SetNillableEnvironmentCount sets the "environment_count" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableEnvironmentCount(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetEnvironmentCount(*v)
+	}
+	return _u
+}
+
+// AddEnvironmentCount adds value to the "environment_count" field.
+func (_u *ShopUpdate) AddEnvironmentCount(v int) *ShopUpdate {
+	_u.mutation.AddEnvironmentCount(v)
+	return _u
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (_u *ShopUpdate) SetEnvironmentSum(v int) *ShopUpdate {
+	_u.mutation.ResetEnvironmentSum()
+	_u.mutation.SetEnvironmentSum(v)
+	return _u
+}
+
+// SetNillableEnvironmentSum sets the "environment_sum" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableEnvironmentSum(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetEnvironmentSum(*v)
+	}
+	return _u
+}
+
+// AddEnvironmentSum adds value to the "environment_sum" field.
+func (_u *ShopUpdate) AddEnvironmentSum(v int) *ShopUpdate {
+	_u.mutation.AddEnvironmentSum(v)
+	return _u
+}
+
+// SetServiceCount sets the "service_count" field.
+func (_u *ShopUpdate) SetServiceCount(v int) *ShopUpdate {
+	_u.mutation.ResetServiceCount()
+	_u.mutation.SetServiceCount(v)
+	return _u
+}
+
+// SetNillableServiceCount sets the "service_count" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableServiceCount(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetServiceCount(*v)
+	}
+	return _u
+}
+
+// AddServiceCount adds value to the "service_count" field.
+func (_u *ShopUpdate) AddServiceCount(v int) *ShopUpdate {
+	_u.mutation.AddServiceCount(v)
+	return _u
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (_u *ShopUpdate) SetServiceSum(v int) *ShopUpdate {
+	_u.mutation.ResetServiceSum()
+	_u.mutation.SetServiceSum(v)
+	return _u
+}
+
+// SetNillableServiceSum sets the "service_sum" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableServiceSum(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetServiceSum(*v)
+	}
+	return _u
+}
+
+// AddServiceSum adds value to the "service_sum" field.
+func (_u *ShopUpdate) AddServiceSum(v int) *ShopUpdate {
+	_u.mutation.AddServiceSum(v)
+	return _u
+}
+
+// SetSaveCount sets the "save_count" field.
+func (_u *ShopUpdate) SetSaveCount(v int) *ShopUpdate {
+	_u.mutation.ResetSaveCount()
+	_u.mutation.SetSaveCount(v)
+	return _u
+}
+
+// SetNillableSaveCount sets the "save_count" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableSaveCount(v *int) *ShopUpdate {
+	if v != nil {
+		_u.SetSaveCount(*v)
+	}
+	return _u
+}
+
+// AddSaveCount adds value to the "save_count" field.
+func (_u *ShopUpdate) AddSaveCount(v int) *ShopUpdate {
+	_u.mutation.AddSaveCount(v)
+	return _u
+}
+
+// SetTrend sets the "trend" field.
+func (_u *ShopUpdate) SetTrend(v float64) *ShopUpdate {
+	_u.mutation.ResetTrend()
+	_u.mutation.SetTrend(v)
+	return _u
+}
+
+// SetNillableTrend sets the "trend" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableTrend(v *float64) *ShopUpdate {
+	if v != nil {
+		_u.SetTrend(*v)
+	}
+	return _u
+}
+
+// AddTrend adds value to the "trend" field.
+func (_u *ShopUpdate) AddTrend(v float64) *ShopUpdate {
+	_u.mutation.AddTrend(v)
+	return _u
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (_u *ShopUpdate) ClearTrend() *ShopUpdate {
+	_u.mutation.ClearTrend()
+	return _u
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (_u *ShopUpdate) SetVouchersUntil(v int64) *ShopUpdate {
+	_u.mutation.ResetVouchersUntil()
+	_u.mutation.SetVouchersUntil(v)
+	return _u
+}
+
+// SetNillableVouchersUntil sets the "vouchers_until" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableVouchersUntil(v *int64) *ShopUpdate {
+	if v != nil {
+		_u.SetVouchersUntil(*v)
+	}
+	return _u
+}
+
+// AddVouchersUntil adds value to the "vouchers_until" field.
+func (_u *ShopUpdate) AddVouchersUntil(v int64) *ShopUpdate {
+	_u.mutation.AddVouchersUntil(v)
+	return _u
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (_u *ShopUpdate) ClearVouchersUntil() *ShopUpdate {
+	_u.mutation.ClearVouchersUntil()
+	return _u
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (_u *ShopUpdate) SetFlashUntil(v int64) *ShopUpdate {
+	_u.mutation.ResetFlashUntil()
+	_u.mutation.SetFlashUntil(v)
+	return _u
+}
+
+// SetNillableFlashUntil sets the "flash_until" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableFlashUntil(v *int64) *ShopUpdate {
+	if v != nil {
+		_u.SetFlashUntil(*v)
+	}
+	return _u
+}
+
+// AddFlashUntil adds value to the "flash_until" field.
+func (_u *ShopUpdate) AddFlashUntil(v int64) *ShopUpdate {
+	_u.mutation.AddFlashUntil(v)
+	return _u
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (_u *ShopUpdate) ClearFlashUntil() *ShopUpdate {
+	_u.mutation.ClearFlashUntil()
+	return _u
+}
+
+// SetPhone sets the "phone" field.
+func (_u *ShopUpdate) SetPhone(v string) *ShopUpdate {
+	_u.mutation.SetPhone(v)
+	return _u
+}
+
+// SetNillablePhone sets the "phone" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillablePhone(v *string) *ShopUpdate {
+	if v != nil {
+		_u.SetPhone(*v)
+	}
+	return _u
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (_u *ShopUpdate) ClearPhone() *ShopUpdate {
+	_u.mutation.ClearPhone()
+	return _u
+}
+
+// SetWebsite sets the "website" field.
+func (_u *ShopUpdate) SetWebsite(v string) *ShopUpdate {
+	_u.mutation.SetWebsite(v)
+	return _u
+}
+
+// SetNillableWebsite sets the "website" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableWebsite(v *string) *ShopUpdate {
+	if v != nil {
+		_u.SetWebsite(*v)
+	}
+	return _u
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (_u *ShopUpdate) ClearWebsite() *ShopUpdate {
+	_u.mutation.ClearWebsite()
+	return _u
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (_u *ShopUpdate) SetTimeZone(v string) *ShopUpdate {
+	_u.mutation.SetTimeZone(v)
+	return _u
+}
+
+// SetNillableTimeZone sets the "time_zone" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableTimeZone(v *string) *ShopUpdate {
+	if v != nil {
+		_u.SetTimeZone(*v)
+	}
 	return _u
 }
 
@@ -318,6 +732,26 @@ func (_u *ShopUpdate) SetNillableOpenHours(v *string) *ShopUpdate {
 // ClearOpenHours clears the value of the "open_hours" field.
 func (_u *ShopUpdate) ClearOpenHours() *ShopUpdate {
 	_u.mutation.ClearOpenHours()
+	return _u
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (_u *ShopUpdate) SetOpenMask(v string) *ShopUpdate {
+	_u.mutation.SetOpenMask(v)
+	return _u
+}
+
+// SetNillableOpenMask sets the "open_mask" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableOpenMask(v *string) *ShopUpdate {
+	if v != nil {
+		_u.SetOpenMask(*v)
+	}
+	return _u
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (_u *ShopUpdate) ClearOpenMask() *ShopUpdate {
+	_u.mutation.ClearOpenMask()
 	return _u
 }
 
@@ -483,9 +917,29 @@ func (_u *ShopUpdate) check() error {
 			return &ValidationError{Name: "address", err: fmt.Errorf(`ent: validator failed for field "Shop.address": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Phone(); ok {
+		if err := shop.PhoneValidator(v); err != nil {
+			return &ValidationError{Name: "phone", err: fmt.Errorf(`ent: validator failed for field "Shop.phone": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Website(); ok {
+		if err := shop.WebsiteValidator(v); err != nil {
+			return &ValidationError{Name: "website", err: fmt.Errorf(`ent: validator failed for field "Shop.website": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.TimeZone(); ok {
+		if err := shop.TimeZoneValidator(v); err != nil {
+			return &ValidationError{Name: "time_zone", err: fmt.Errorf(`ent: validator failed for field "Shop.time_zone": %w`, err)}
+		}
+	}
 	if v, ok := _u.mutation.OpenHours(); ok {
 		if err := shop.OpenHoursValidator(v); err != nil {
 			return &ValidationError{Name: "open_hours", err: fmt.Errorf(`ent: validator failed for field "Shop.open_hours": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.OpenMask(); ok {
+		if err := shop.OpenMaskValidator(v); err != nil {
+			return &ValidationError{Name: "open_mask", err: fmt.Errorf(`ent: validator failed for field "Shop.open_mask": %w`, err)}
 		}
 	}
 	if _u.mutation.TypeCleared() && len(_u.mutation.TypeIDs()) > 0 {
@@ -572,17 +1026,146 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedCommentCount(); ok {
 		_spec.AddField(shop.FieldCommentCount, field.TypeInt, value)
 	}
-	if value, ok := _u.mutation.Score(); ok {
-		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.ImportedScore(); ok {
+		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.AddedScore(); ok {
-		_spec.AddField(shop.FieldScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.AddedImportedScore(); ok {
+		_spec.AddField(shop.FieldImportedScore, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.RatingScore(); ok {
+		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedRatingScore(); ok {
+		_spec.AddField(shop.FieldRatingScore, field.TypeFloat64, value)
+	}
+	if _u.mutation.RatingScoreCleared() {
+		_spec.ClearField(shop.FieldRatingScore, field.TypeFloat64)
+	}
+	if value, ok := _u.mutation.Stars1(); ok {
+		_spec.SetField(shop.FieldStars1, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars1(); ok {
+		_spec.AddField(shop.FieldStars1, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars2(); ok {
+		_spec.SetField(shop.FieldStars2, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars2(); ok {
+		_spec.AddField(shop.FieldStars2, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars3(); ok {
+		_spec.SetField(shop.FieldStars3, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars3(); ok {
+		_spec.AddField(shop.FieldStars3, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars4(); ok {
+		_spec.SetField(shop.FieldStars4, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars4(); ok {
+		_spec.AddField(shop.FieldStars4, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars5(); ok {
+		_spec.SetField(shop.FieldStars5, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars5(); ok {
+		_spec.AddField(shop.FieldStars5, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TasteCount(); ok {
+		_spec.SetField(shop.FieldTasteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedTasteCount(); ok {
+		_spec.AddField(shop.FieldTasteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TasteSum(); ok {
+		_spec.SetField(shop.FieldTasteSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedTasteSum(); ok {
+		_spec.AddField(shop.FieldTasteSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.EnvironmentCount(); ok {
+		_spec.SetField(shop.FieldEnvironmentCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedEnvironmentCount(); ok {
+		_spec.AddField(shop.FieldEnvironmentCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.EnvironmentSum(); ok {
+		_spec.SetField(shop.FieldEnvironmentSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedEnvironmentSum(); ok {
+		_spec.AddField(shop.FieldEnvironmentSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ServiceCount(); ok {
+		_spec.SetField(shop.FieldServiceCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedServiceCount(); ok {
+		_spec.AddField(shop.FieldServiceCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ServiceSum(); ok {
+		_spec.SetField(shop.FieldServiceSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedServiceSum(); ok {
+		_spec.AddField(shop.FieldServiceSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.SaveCount(); ok {
+		_spec.SetField(shop.FieldSaveCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSaveCount(); ok {
+		_spec.AddField(shop.FieldSaveCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Trend(); ok {
+		_spec.SetField(shop.FieldTrend, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedTrend(); ok {
+		_spec.AddField(shop.FieldTrend, field.TypeFloat64, value)
+	}
+	if _u.mutation.TrendCleared() {
+		_spec.ClearField(shop.FieldTrend, field.TypeFloat64)
+	}
+	if value, ok := _u.mutation.VouchersUntil(); ok {
+		_spec.SetField(shop.FieldVouchersUntil, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVouchersUntil(); ok {
+		_spec.AddField(shop.FieldVouchersUntil, field.TypeInt64, value)
+	}
+	if _u.mutation.VouchersUntilCleared() {
+		_spec.ClearField(shop.FieldVouchersUntil, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.FlashUntil(); ok {
+		_spec.SetField(shop.FieldFlashUntil, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFlashUntil(); ok {
+		_spec.AddField(shop.FieldFlashUntil, field.TypeInt64, value)
+	}
+	if _u.mutation.FlashUntilCleared() {
+		_spec.ClearField(shop.FieldFlashUntil, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.Phone(); ok {
+		_spec.SetField(shop.FieldPhone, field.TypeString, value)
+	}
+	if _u.mutation.PhoneCleared() {
+		_spec.ClearField(shop.FieldPhone, field.TypeString)
+	}
+	if value, ok := _u.mutation.Website(); ok {
+		_spec.SetField(shop.FieldWebsite, field.TypeString, value)
+	}
+	if _u.mutation.WebsiteCleared() {
+		_spec.ClearField(shop.FieldWebsite, field.TypeString)
+	}
+	if value, ok := _u.mutation.TimeZone(); ok {
+		_spec.SetField(shop.FieldTimeZone, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.OpenHours(); ok {
 		_spec.SetField(shop.FieldOpenHours, field.TypeString, value)
 	}
 	if _u.mutation.OpenHoursCleared() {
 		_spec.ClearField(shop.FieldOpenHours, field.TypeString)
+	}
+	if value, ok := _u.mutation.OpenMask(); ok {
+		_spec.SetField(shop.FieldOpenMask, field.TypeString, value)
+	}
+	if _u.mutation.OpenMaskCleared() {
+		_spec.ClearField(shop.FieldOpenMask, field.TypeString)
 	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)
@@ -969,24 +1552,438 @@ func (_u *ShopUpdateOne) AddCommentCount(v int) *ShopUpdateOne {
 	return _u
 }
 
-// SetScore sets the "score" field.
-func (_u *ShopUpdateOne) SetScore(v float64) *ShopUpdateOne {
-	_u.mutation.ResetScore()
-	_u.mutation.SetScore(v)
+// SetImportedScore sets the "imported_score" field.
+func (_u *ShopUpdateOne) SetImportedScore(v float64) *ShopUpdateOne {
+	_u.mutation.ResetImportedScore()
+	_u.mutation.SetImportedScore(v)
 	return _u
 }
 
-// SetNillableScore sets the "score" field if the given value is not nil.
-func (_u *ShopUpdateOne) SetNillableScore(v *float64) *ShopUpdateOne {
+// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableImportedScore(v *float64) *ShopUpdateOne {
 	if v != nil {
-		_u.SetScore(*v)
+		_u.SetImportedScore(*v)
 	}
 	return _u
 }
 
-// AddScore adds value to the "score" field.
-func (_u *ShopUpdateOne) AddScore(v float64) *ShopUpdateOne {
-	_u.mutation.AddScore(v)
+// AddImportedScore adds value to the "imported_score" field.
+func (_u *ShopUpdateOne) AddImportedScore(v float64) *ShopUpdateOne {
+	_u.mutation.AddImportedScore(v)
+	return _u
+}
+
+// SetRatingScore sets the "rating_score" field.
+func (_u *ShopUpdateOne) SetRatingScore(v float64) *ShopUpdateOne {
+	_u.mutation.ResetRatingScore()
+	_u.mutation.SetRatingScore(v)
+	return _u
+}
+
+// SetNillableRatingScore sets the "rating_score" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableRatingScore(v *float64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetRatingScore(*v)
+	}
+	return _u
+}
+
+// AddRatingScore adds value to the "rating_score" field.
+func (_u *ShopUpdateOne) AddRatingScore(v float64) *ShopUpdateOne {
+	_u.mutation.AddRatingScore(v)
+	return _u
+}
+
+// ClearRatingScore clears the value of the "rating_score" field.
+func (_u *ShopUpdateOne) ClearRatingScore() *ShopUpdateOne {
+	_u.mutation.ClearRatingScore()
+	return _u
+}
+
+// SetStars1 sets the "stars_1" field.
+func (_u *ShopUpdateOne) SetStars1(v int) *ShopUpdateOne {
+	_u.mutation.ResetStars1()
+	_u.mutation.SetStars1(v)
+	return _u
+}
+
+// SetNillableStars1 sets the "stars_1" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableStars1(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetStars1(*v)
+	}
+	return _u
+}
+
+// AddStars1 adds value to the "stars_1" field.
+func (_u *ShopUpdateOne) AddStars1(v int) *ShopUpdateOne {
+	_u.mutation.AddStars1(v)
+	return _u
+}
+
+// SetStars2 sets the "stars_2" field.
+func (_u *ShopUpdateOne) SetStars2(v int) *ShopUpdateOne {
+	_u.mutation.ResetStars2()
+	_u.mutation.SetStars2(v)
+	return _u
+}
+
+// SetNillableStars2 sets the "stars_2" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableStars2(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetStars2(*v)
+	}
+	return _u
+}
+
+// AddStars2 adds value to the "stars_2" field.
+func (_u *ShopUpdateOne) AddStars2(v int) *ShopUpdateOne {
+	_u.mutation.AddStars2(v)
+	return _u
+}
+
+// SetStars3 sets the "stars_3" field.
+func (_u *ShopUpdateOne) SetStars3(v int) *ShopUpdateOne {
+	_u.mutation.ResetStars3()
+	_u.mutation.SetStars3(v)
+	return _u
+}
+
+// SetNillableStars3 sets the "stars_3" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableStars3(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetStars3(*v)
+	}
+	return _u
+}
+
+// AddStars3 adds value to the "stars_3" field.
+func (_u *ShopUpdateOne) AddStars3(v int) *ShopUpdateOne {
+	_u.mutation.AddStars3(v)
+	return _u
+}
+
+// SetStars4 sets the "stars_4" field.
+func (_u *ShopUpdateOne) SetStars4(v int) *ShopUpdateOne {
+	_u.mutation.ResetStars4()
+	_u.mutation.SetStars4(v)
+	return _u
+}
+
+// SetNillableStars4 sets the "stars_4" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableStars4(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetStars4(*v)
+	}
+	return _u
+}
+
+// AddStars4 adds value to the "stars_4" field.
+func (_u *ShopUpdateOne) AddStars4(v int) *ShopUpdateOne {
+	_u.mutation.AddStars4(v)
+	return _u
+}
+
+// SetStars5 sets the "stars_5" field.
+func (_u *ShopUpdateOne) SetStars5(v int) *ShopUpdateOne {
+	_u.mutation.ResetStars5()
+	_u.mutation.SetStars5(v)
+	return _u
+}
+
+// SetNillableStars5 sets the "stars_5" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableStars5(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetStars5(*v)
+	}
+	return _u
+}
+
+// AddStars5 adds value to the "stars_5" field.
+func (_u *ShopUpdateOne) AddStars5(v int) *ShopUpdateOne {
+	_u.mutation.AddStars5(v)
+	return _u
+}
+
+// SetTasteCount sets the "taste_count" field.
+func (_u *ShopUpdateOne) SetTasteCount(v int) *ShopUpdateOne {
+	_u.mutation.ResetTasteCount()
+	_u.mutation.SetTasteCount(v)
+	return _u
+}
+
+// SetNillableTasteCount sets the "taste_count" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableTasteCount(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetTasteCount(*v)
+	}
+	return _u
+}
+
+// AddTasteCount adds value to the "taste_count" field.
+func (_u *ShopUpdateOne) AddTasteCount(v int) *ShopUpdateOne {
+	_u.mutation.AddTasteCount(v)
+	return _u
+}
+
+// SetTasteSum sets the "taste_sum" field.
+func (_u *ShopUpdateOne) SetTasteSum(v int) *ShopUpdateOne {
+	_u.mutation.ResetTasteSum()
+	_u.mutation.SetTasteSum(v)
+	return _u
+}
+
+// SetNillableTasteSum sets the "taste_sum" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableTasteSum(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetTasteSum(*v)
+	}
+	return _u
+}
+
+// AddTasteSum adds value to the "taste_sum" field.
+func (_u *ShopUpdateOne) AddTasteSum(v int) *ShopUpdateOne {
+	_u.mutation.AddTasteSum(v)
+	return _u
+}
+
+// SetEnvironmentCount sets the "environment_count" field.
+func (_u *ShopUpdateOne) SetEnvironmentCount(v int) *ShopUpdateOne {
+	_u.mutation.ResetEnvironmentCount()
+	_u.mutation.SetEnvironmentCount(v)
+	return _u
+}
+
+// SetNillableEnvironmentCount sets the "environment_count" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableEnvironmentCount(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetEnvironmentCount(*v)
+	}
+	return _u
+}
+
+// AddEnvironmentCount adds value to the "environment_count" field.
+func (_u *ShopUpdateOne) AddEnvironmentCount(v int) *ShopUpdateOne {
+	_u.mutation.AddEnvironmentCount(v)
+	return _u
+}
+
+// SetEnvironmentSum sets the "environment_sum" field.
+func (_u *ShopUpdateOne) SetEnvironmentSum(v int) *ShopUpdateOne {
+	_u.mutation.ResetEnvironmentSum()
+	_u.mutation.SetEnvironmentSum(v)
+	return _u
+}
+
+// SetNillableEnvironmentSum sets the "environment_sum" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableEnvironmentSum(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetEnvironmentSum(*v)
+	}
+	return _u
+}
+
+// AddEnvironmentSum adds value to the "environment_sum" field.
+func (_u *ShopUpdateOne) AddEnvironmentSum(v int) *ShopUpdateOne {
+	_u.mutation.AddEnvironmentSum(v)
+	return _u
+}
+
+// SetServiceCount sets the "service_count" field.
+func (_u *ShopUpdateOne) SetServiceCount(v int) *ShopUpdateOne {
+	_u.mutation.ResetServiceCount()
+	_u.mutation.SetServiceCount(v)
+	return _u
+}
+
+// SetNillableServiceCount sets the "service_count" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableServiceCount(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetServiceCount(*v)
+	}
+	return _u
+}
+
+// AddServiceCount adds value to the "service_count" field.
+func (_u *ShopUpdateOne) AddServiceCount(v int) *ShopUpdateOne {
+	_u.mutation.AddServiceCount(v)
+	return _u
+}
+
+// SetServiceSum sets the "service_sum" field.
+func (_u *ShopUpdateOne) SetServiceSum(v int) *ShopUpdateOne {
+	_u.mutation.ResetServiceSum()
+	_u.mutation.SetServiceSum(v)
+	return _u
+}
+
+// SetNillableServiceSum sets the "service_sum" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableServiceSum(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetServiceSum(*v)
+	}
+	return _u
+}
+
+// AddServiceSum adds value to the "service_sum" field.
+func (_u *ShopUpdateOne) AddServiceSum(v int) *ShopUpdateOne {
+	_u.mutation.AddServiceSum(v)
+	return _u
+}
+
+// SetSaveCount sets the "save_count" field.
+func (_u *ShopUpdateOne) SetSaveCount(v int) *ShopUpdateOne {
+	_u.mutation.ResetSaveCount()
+	_u.mutation.SetSaveCount(v)
+	return _u
+}
+
+// SetNillableSaveCount sets the "save_count" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableSaveCount(v *int) *ShopUpdateOne {
+	if v != nil {
+		_u.SetSaveCount(*v)
+	}
+	return _u
+}
+
+// AddSaveCount adds value to the "save_count" field.
+func (_u *ShopUpdateOne) AddSaveCount(v int) *ShopUpdateOne {
+	_u.mutation.AddSaveCount(v)
+	return _u
+}
+
+// SetTrend sets the "trend" field.
+func (_u *ShopUpdateOne) SetTrend(v float64) *ShopUpdateOne {
+	_u.mutation.ResetTrend()
+	_u.mutation.SetTrend(v)
+	return _u
+}
+
+// SetNillableTrend sets the "trend" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableTrend(v *float64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetTrend(*v)
+	}
+	return _u
+}
+
+// AddTrend adds value to the "trend" field.
+func (_u *ShopUpdateOne) AddTrend(v float64) *ShopUpdateOne {
+	_u.mutation.AddTrend(v)
+	return _u
+}
+
+// ClearTrend clears the value of the "trend" field.
+func (_u *ShopUpdateOne) ClearTrend() *ShopUpdateOne {
+	_u.mutation.ClearTrend()
+	return _u
+}
+
+// SetVouchersUntil sets the "vouchers_until" field.
+func (_u *ShopUpdateOne) SetVouchersUntil(v int64) *ShopUpdateOne {
+	_u.mutation.ResetVouchersUntil()
+	_u.mutation.SetVouchersUntil(v)
+	return _u
+}
+
+// SetNillableVouchersUntil sets the "vouchers_until" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableVouchersUntil(v *int64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetVouchersUntil(*v)
+	}
+	return _u
+}
+
+// AddVouchersUntil adds value to the "vouchers_until" field.
+func (_u *ShopUpdateOne) AddVouchersUntil(v int64) *ShopUpdateOne {
+	_u.mutation.AddVouchersUntil(v)
+	return _u
+}
+
+// ClearVouchersUntil clears the value of the "vouchers_until" field.
+func (_u *ShopUpdateOne) ClearVouchersUntil() *ShopUpdateOne {
+	_u.mutation.ClearVouchersUntil()
+	return _u
+}
+
+// SetFlashUntil sets the "flash_until" field.
+func (_u *ShopUpdateOne) SetFlashUntil(v int64) *ShopUpdateOne {
+	_u.mutation.ResetFlashUntil()
+	_u.mutation.SetFlashUntil(v)
+	return _u
+}
+
+// SetNillableFlashUntil sets the "flash_until" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableFlashUntil(v *int64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetFlashUntil(*v)
+	}
+	return _u
+}
+
+// AddFlashUntil adds value to the "flash_until" field.
+func (_u *ShopUpdateOne) AddFlashUntil(v int64) *ShopUpdateOne {
+	_u.mutation.AddFlashUntil(v)
+	return _u
+}
+
+// ClearFlashUntil clears the value of the "flash_until" field.
+func (_u *ShopUpdateOne) ClearFlashUntil() *ShopUpdateOne {
+	_u.mutation.ClearFlashUntil()
+	return _u
+}
+
+// SetPhone sets the "phone" field.
+func (_u *ShopUpdateOne) SetPhone(v string) *ShopUpdateOne {
+	_u.mutation.SetPhone(v)
+	return _u
+}
+
+// SetNillablePhone sets the "phone" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillablePhone(v *string) *ShopUpdateOne {
+	if v != nil {
+		_u.SetPhone(*v)
+	}
+	return _u
+}
+
+// ClearPhone clears the value of the "phone" field.
+func (_u *ShopUpdateOne) ClearPhone() *ShopUpdateOne {
+	_u.mutation.ClearPhone()
+	return _u
+}
+
+// SetWebsite sets the "website" field.
+func (_u *ShopUpdateOne) SetWebsite(v string) *ShopUpdateOne {
+	_u.mutation.SetWebsite(v)
+	return _u
+}
+
+// SetNillableWebsite sets the "website" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableWebsite(v *string) *ShopUpdateOne {
+	if v != nil {
+		_u.SetWebsite(*v)
+	}
+	return _u
+}
+
+// ClearWebsite clears the value of the "website" field.
+func (_u *ShopUpdateOne) ClearWebsite() *ShopUpdateOne {
+	_u.mutation.ClearWebsite()
+	return _u
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (_u *ShopUpdateOne) SetTimeZone(v string) *ShopUpdateOne {
+	_u.mutation.SetTimeZone(v)
+	return _u
+}
+
+// SetNillableTimeZone sets the "time_zone" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableTimeZone(v *string) *ShopUpdateOne {
+	if v != nil {
+		_u.SetTimeZone(*v)
+	}
 	return _u
 }
 
@@ -1007,6 +2004,26 @@ func (_u *ShopUpdateOne) SetNillableOpenHours(v *string) *ShopUpdateOne {
 // ClearOpenHours clears the value of the "open_hours" field.
 func (_u *ShopUpdateOne) ClearOpenHours() *ShopUpdateOne {
 	_u.mutation.ClearOpenHours()
+	return _u
+}
+
+// SetOpenMask sets the "open_mask" field.
+func (_u *ShopUpdateOne) SetOpenMask(v string) *ShopUpdateOne {
+	_u.mutation.SetOpenMask(v)
+	return _u
+}
+
+// SetNillableOpenMask sets the "open_mask" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableOpenMask(v *string) *ShopUpdateOne {
+	if v != nil {
+		_u.SetOpenMask(*v)
+	}
+	return _u
+}
+
+// ClearOpenMask clears the value of the "open_mask" field.
+func (_u *ShopUpdateOne) ClearOpenMask() *ShopUpdateOne {
+	_u.mutation.ClearOpenMask()
 	return _u
 }
 
@@ -1185,9 +2202,29 @@ func (_u *ShopUpdateOne) check() error {
 			return &ValidationError{Name: "address", err: fmt.Errorf(`ent: validator failed for field "Shop.address": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Phone(); ok {
+		if err := shop.PhoneValidator(v); err != nil {
+			return &ValidationError{Name: "phone", err: fmt.Errorf(`ent: validator failed for field "Shop.phone": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Website(); ok {
+		if err := shop.WebsiteValidator(v); err != nil {
+			return &ValidationError{Name: "website", err: fmt.Errorf(`ent: validator failed for field "Shop.website": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.TimeZone(); ok {
+		if err := shop.TimeZoneValidator(v); err != nil {
+			return &ValidationError{Name: "time_zone", err: fmt.Errorf(`ent: validator failed for field "Shop.time_zone": %w`, err)}
+		}
+	}
 	if v, ok := _u.mutation.OpenHours(); ok {
 		if err := shop.OpenHoursValidator(v); err != nil {
 			return &ValidationError{Name: "open_hours", err: fmt.Errorf(`ent: validator failed for field "Shop.open_hours": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.OpenMask(); ok {
+		if err := shop.OpenMaskValidator(v); err != nil {
+			return &ValidationError{Name: "open_mask", err: fmt.Errorf(`ent: validator failed for field "Shop.open_mask": %w`, err)}
 		}
 	}
 	if _u.mutation.TypeCleared() && len(_u.mutation.TypeIDs()) > 0 {
@@ -1291,17 +2328,146 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 	if value, ok := _u.mutation.AddedCommentCount(); ok {
 		_spec.AddField(shop.FieldCommentCount, field.TypeInt, value)
 	}
-	if value, ok := _u.mutation.Score(); ok {
-		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.ImportedScore(); ok {
+		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.AddedScore(); ok {
-		_spec.AddField(shop.FieldScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.AddedImportedScore(); ok {
+		_spec.AddField(shop.FieldImportedScore, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.RatingScore(); ok {
+		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedRatingScore(); ok {
+		_spec.AddField(shop.FieldRatingScore, field.TypeFloat64, value)
+	}
+	if _u.mutation.RatingScoreCleared() {
+		_spec.ClearField(shop.FieldRatingScore, field.TypeFloat64)
+	}
+	if value, ok := _u.mutation.Stars1(); ok {
+		_spec.SetField(shop.FieldStars1, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars1(); ok {
+		_spec.AddField(shop.FieldStars1, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars2(); ok {
+		_spec.SetField(shop.FieldStars2, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars2(); ok {
+		_spec.AddField(shop.FieldStars2, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars3(); ok {
+		_spec.SetField(shop.FieldStars3, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars3(); ok {
+		_spec.AddField(shop.FieldStars3, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars4(); ok {
+		_spec.SetField(shop.FieldStars4, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars4(); ok {
+		_spec.AddField(shop.FieldStars4, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Stars5(); ok {
+		_spec.SetField(shop.FieldStars5, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedStars5(); ok {
+		_spec.AddField(shop.FieldStars5, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TasteCount(); ok {
+		_spec.SetField(shop.FieldTasteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedTasteCount(); ok {
+		_spec.AddField(shop.FieldTasteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TasteSum(); ok {
+		_spec.SetField(shop.FieldTasteSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedTasteSum(); ok {
+		_spec.AddField(shop.FieldTasteSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.EnvironmentCount(); ok {
+		_spec.SetField(shop.FieldEnvironmentCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedEnvironmentCount(); ok {
+		_spec.AddField(shop.FieldEnvironmentCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.EnvironmentSum(); ok {
+		_spec.SetField(shop.FieldEnvironmentSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedEnvironmentSum(); ok {
+		_spec.AddField(shop.FieldEnvironmentSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ServiceCount(); ok {
+		_spec.SetField(shop.FieldServiceCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedServiceCount(); ok {
+		_spec.AddField(shop.FieldServiceCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.ServiceSum(); ok {
+		_spec.SetField(shop.FieldServiceSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedServiceSum(); ok {
+		_spec.AddField(shop.FieldServiceSum, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.SaveCount(); ok {
+		_spec.SetField(shop.FieldSaveCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSaveCount(); ok {
+		_spec.AddField(shop.FieldSaveCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Trend(); ok {
+		_spec.SetField(shop.FieldTrend, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedTrend(); ok {
+		_spec.AddField(shop.FieldTrend, field.TypeFloat64, value)
+	}
+	if _u.mutation.TrendCleared() {
+		_spec.ClearField(shop.FieldTrend, field.TypeFloat64)
+	}
+	if value, ok := _u.mutation.VouchersUntil(); ok {
+		_spec.SetField(shop.FieldVouchersUntil, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVouchersUntil(); ok {
+		_spec.AddField(shop.FieldVouchersUntil, field.TypeInt64, value)
+	}
+	if _u.mutation.VouchersUntilCleared() {
+		_spec.ClearField(shop.FieldVouchersUntil, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.FlashUntil(); ok {
+		_spec.SetField(shop.FieldFlashUntil, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFlashUntil(); ok {
+		_spec.AddField(shop.FieldFlashUntil, field.TypeInt64, value)
+	}
+	if _u.mutation.FlashUntilCleared() {
+		_spec.ClearField(shop.FieldFlashUntil, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.Phone(); ok {
+		_spec.SetField(shop.FieldPhone, field.TypeString, value)
+	}
+	if _u.mutation.PhoneCleared() {
+		_spec.ClearField(shop.FieldPhone, field.TypeString)
+	}
+	if value, ok := _u.mutation.Website(); ok {
+		_spec.SetField(shop.FieldWebsite, field.TypeString, value)
+	}
+	if _u.mutation.WebsiteCleared() {
+		_spec.ClearField(shop.FieldWebsite, field.TypeString)
+	}
+	if value, ok := _u.mutation.TimeZone(); ok {
+		_spec.SetField(shop.FieldTimeZone, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.OpenHours(); ok {
 		_spec.SetField(shop.FieldOpenHours, field.TypeString, value)
 	}
 	if _u.mutation.OpenHoursCleared() {
 		_spec.ClearField(shop.FieldOpenHours, field.TypeString)
+	}
+	if value, ok := _u.mutation.OpenMask(); ok {
+		_spec.SetField(shop.FieldOpenMask, field.TypeString, value)
+	}
+	if _u.mutation.OpenMaskCleared() {
+		_spec.ClearField(shop.FieldOpenMask, field.TypeString)
 	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)

@@ -54,6 +54,10 @@ type Tx struct {
 	Picture *PictureClient
 	// PictureUse is the client for interacting with the PictureUse builders.
 	PictureUse *PictureUseClient
+	// Rating is the client for interacting with the Rating builders.
+	Rating *RatingClient
+	// Save is the client for interacting with the Save builders.
+	Save *SaveClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// Setting is the client for interacting with the Setting builders.
@@ -221,6 +225,8 @@ func (tx *Tx) init() {
 	tx.Payment = NewPaymentClient(tx.config)
 	tx.Picture = NewPictureClient(tx.config)
 	tx.PictureUse = NewPictureUseClient(tx.config)
+	tx.Rating = NewRatingClient(tx.config)
+	tx.Save = NewSaveClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.Setting = NewSettingClient(tx.config)
 	tx.Shop = NewShopClient(tx.config)

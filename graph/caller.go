@@ -26,7 +26,7 @@ type Caller struct {
 
 // A relation is a field that relates the viewer to an object.
 type relation struct {
-	field  string // "Note.isLiked", "Comment.isLiked" or "User.isFollowed"
+	field  string // such as "Note.isLiked"
 	viewer int64
 	id     int64 // of the object
 }

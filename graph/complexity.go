@@ -43,6 +43,11 @@ func complexity(c *generated.ComplexityRoot) {
 	}
 	first := func(child, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Query.HotNotes, c.Shop.Notes, c.User.Notes = first, first, first
+	c.User.SavedShops, c.User.SavedNotes = first, first
+	c.Query.ShopRanking = func(child int, _ shop.RankingKind, _ *scalar.ID, n int, after *page.Cursor) int {
+		return first(child, n, after)
+	}
+	c.OpeningHours.Week = func(child int) int { return times(7, child) }
 	c.User.Feed = func(child, n int, after *page.Cursor) int { return feedCost + first(child, n, after) }
 	c.Note.Comments, c.Comment.Replies = first, first
 	c.User.Followers, c.User.Followees = first, first

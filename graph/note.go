@@ -14,6 +14,8 @@ const (
 	noteLiked    = "Note.isLiked"
 	commentLiked = "Comment.isLiked"
 	userFollowed = "User.isFollowed"
+	shopSaved    = "Shop.isSaved"
+	noteSaved    = "Note.isSaved"
 )
 
 func noteID(n *note.Note) int64 { return n.ID }

@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -24,7 +25,7 @@ func (r *mutationResolver) PublishNote(ctx context.Context, input model.PublishN
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.services.Notes.Publish(ctx, viewer(ctx).ID, note.Draft{ShopID: shopID, Title: input.Title, Content: input.Content, Images: input.Images})
+	made, err := r.services.Notes.Publish(ctx, viewer(ctx).ID, note.Draft{ShopID: shopID, Title: input.Title, Content: input.Content, Images: input.Images, Stars: input.Stars})
 	wrong, err := userErrors(err)
 	return &model.PublishNotePayload{Note: made, UserErrors: wrong}, err
 }
@@ -98,6 +99,25 @@ func (r *noteResolver) IsLiked(ctx context.Context, objs []*note.Note) ([]bool, 
 		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
 			return related(ctx, noteLiked, ids, r.services.NoteLikes.Liked)
 		})
+	})
+}
+
+func (r *noteResolver) SaveCount(ctx context.Context, objs []*note.Note) ([]int, error) {
+	counts, err := r.noteCounts(ctx, objs)
+	return convert(counts, func(c note.Counts) int { return c.Saves }), err
+}
+
+func (r *noteResolver) IsSaved(ctx context.Context, objs []*note.Note) ([]bool, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]bool, error) {
+		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
+			return related(ctx, noteSaved, ids, r.services.NoteSaves.Saved)
+		})
+	})
+}
+
+func (r *noteResolver) AuthorRating(ctx context.Context, objs []*note.Note) ([]*rating.Rating, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]*rating.Rating, error) {
+		return r.ratings(ctx, convert(all, func(n *note.Note) rating.Pair { return rating.Pair{Shop: n.ShopID, User: n.AuthorID} }))
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/rating"
+	"github.com/tandian-dev/tandian/internal/save"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -41,6 +43,9 @@ type Services struct {
 	Comments     *comment.Service
 	CommentLikes *like.Service
 	Follows      *follow.Service
+	Ratings      *rating.Service
+	ShopSaves    *save.Service
+	NoteSaves    *save.Service
 	Feed         *feed.Service
 	Media        *media.Service
 	CheckIns     *checkin.Service

@@ -20,6 +20,10 @@ func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Or
 		return q, nil
 	}
 	q.Search = optional.Value(filter.Search)
+	q.Filter = shop.Filter{
+		OpenNow: filter.OpenNow, MinScore: filter.MinScore, MinPrice: filter.MinPrice, MaxPrice: filter.MaxPrice,
+		HasVoucher: filter.HasVoucher, HasFlashSale: filter.HasFlashSale,
+	}
 	if filter.TypeID != nil {
 		var err error
 		if q.TypeID, err = filter.TypeID.Of("ShopType"); err != nil {
@@ -28,6 +32,8 @@ func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Or
 	}
 	return q, nil
 }
+
+func shopID(s *shop.Shop) int64 { return s.ID }
 
 func editor(ctx context.Context) shop.Editor {
 	v := viewer(ctx)
@@ -38,7 +44,7 @@ func shopDetails(in model.CreateShopInput) (shop.Details, error) {
 	typeID, err := in.TypeID.Of("ShopType")
 	return shop.Details{
 		Name: in.Name, TypeID: typeID, Images: in.Images, Area: in.Area, Address: in.Address, At: *in.Location,
-		AvgPrice: in.AvgPrice, OpenHours: in.OpenHours,
+		AvgPrice: in.AvgPrice, OpenHours: in.OpenHours, Phone: in.Phone, Website: in.Website, TimeZone: in.TimeZone,
 	}, err
 }
 
@@ -49,6 +55,7 @@ func shopChanges(in model.UpdateShopInput) (id int64, c shop.Changes, err error)
 	c = shop.Changes{
 		Name: field(in.Name), Area: field(in.Area), Address: field(in.Address), At: field(in.Location),
 		AvgPrice: field(in.AvgPrice), OpenHours: field(in.OpenHours),
+		Phone: field(in.Phone), Website: field(in.Website), TimeZone: field(in.TimeZone),
 		TypeID: optional.Field[int64]{Given: in.TypeID.IsSet()}, Images: optional.Field[[]string]{Given: in.Images.IsSet()},
 	}
 	if list := in.Images.Value(); list != nil {

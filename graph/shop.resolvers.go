@@ -11,8 +11,10 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -60,9 +62,51 @@ func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, nea
 	return r.services.Shops.List(ctx, q)
 }
 
+func (r *queryResolver) ShopRanking(ctx context.Context, kind shop.RankingKind, typeID *scalar.ID, first int, after *page.Cursor) (*shop.Page, error) {
+	var n int64
+	if typeID != nil {
+		var err error
+		if n, err = typeID.Of("ShopType"); err != nil {
+			return nil, err
+		}
+	}
+	return r.services.Shops.Ranking(ctx, kind, n, first, optional.Value(after))
+}
+
 func (r *shopResolver) Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error) {
 	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]*shop.Type, error) {
 		return readShared(ctx, all, func(s *shop.Shop) int64 { return s.TypeID }, r.services.Shops.TypeByID, r.services.Shops.TypesByID)
+	})
+}
+
+func (r *shopResolver) Rating(ctx context.Context, objs []*shop.Shop) ([]*shop.Rating, error) {
+	return convert(objs, (*shop.Shop).Rating), nil
+}
+
+func (r *shopResolver) ViewerRating(ctx context.Context, objs []*shop.Shop) ([]*rating.Rating, error) {
+	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]*rating.Rating, error) {
+		me := viewer(ctx).ID
+		return r.ratings(ctx, convert(all, func(s *shop.Shop) rating.Pair { return rating.Pair{Shop: s.ID, User: me} }))
+	})
+}
+
+func (r *shopResolver) Hours(ctx context.Context, objs []*shop.Shop) ([]*shop.OpeningHours, error) {
+	return convert(objs, r.services.Shops.Hours), nil
+}
+
+func (r *shopResolver) IsOpen(ctx context.Context, objs []*shop.Shop) ([]*bool, error) {
+	return convert(objs, r.services.Shops.IsOpen), nil
+}
+
+func (r *shopResolver) TimeZone(ctx context.Context, objs []*shop.Shop) ([]string, error) {
+	return convert(objs, func(s *shop.Shop) string { return r.services.Shops.Zone(s).String() }), nil
+}
+
+func (r *shopResolver) IsSaved(ctx context.Context, objs []*shop.Shop) ([]bool, error) {
+	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]bool, error) {
+		return readBy(ctx, all, shopID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
+			return related(ctx, shopSaved, ids, r.services.ShopSaves.Saved)
+		})
 	})
 }
 

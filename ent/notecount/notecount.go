@@ -15,6 +15,8 @@ const (
 	FieldLikes = "likes"
 	// FieldComments holds the string denoting the comments field in the database.
 	FieldComments = "comments"
+	// FieldSaves holds the string denoting the saves field in the database.
+	FieldSaves = "saves"
 	// FieldHot holds the string denoting the hot field in the database.
 	FieldHot = "hot"
 	// FieldVersion holds the string denoting the version field in the database.
@@ -30,6 +32,7 @@ var Columns = []string{
 	FieldID,
 	FieldLikes,
 	FieldComments,
+	FieldSaves,
 	FieldHot,
 	FieldVersion,
 	FieldDeleted,
@@ -50,6 +53,10 @@ var (
 	DefaultLikes int
 	// DefaultComments holds the default value on creation for the "comments" field.
 	DefaultComments int
+	// DefaultSaves holds the default value on creation for the "saves" field.
+	DefaultSaves int
+	// SavesValidator is a validator for the "saves" field. It is called by the builders before save.
+	SavesValidator func(int) error
 	// DefaultVersion holds the default value on creation for the "version" field.
 	DefaultVersion int64
 	// DefaultDeleted holds the default value on creation for the "deleted" field.
@@ -72,6 +79,11 @@ func ByLikes(opts ...sql.OrderTermOption) OrderOption {
 // ByComments orders the results by the comments field.
 func ByComments(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldComments, opts...).ToFunc()
+}
+
+// BySaves orders the results by the saves field.
+func BySaves(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSaves, opts...).ToFunc()
 }
 
 // ByHot orders the results by the hot field.

@@ -62,6 +62,11 @@ func Comments(v int) predicate.NoteCount {
 	return predicate.NoteCount(sql.FieldEQ(FieldComments, v))
 }
 
+// Saves applies equality check predicate on the "saves" field. It's identical to SavesEQ.
+func Saves(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldEQ(FieldSaves, v))
+}
+
 // Hot applies equality check predicate on the "hot" field. It's identical to HotEQ.
 func Hot(v int64) predicate.NoteCount {
 	return predicate.NoteCount(sql.FieldEQ(FieldHot, v))
@@ -155,6 +160,46 @@ func CommentsLT(v int) predicate.NoteCount {
 // CommentsLTE applies the LTE predicate on the "comments" field.
 func CommentsLTE(v int) predicate.NoteCount {
 	return predicate.NoteCount(sql.FieldLTE(FieldComments, v))
+}
+
+// SavesEQ applies the EQ predicate on the "saves" field.
+func SavesEQ(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldEQ(FieldSaves, v))
+}
+
+// SavesNEQ applies the NEQ predicate on the "saves" field.
+func SavesNEQ(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldNEQ(FieldSaves, v))
+}
+
+// SavesIn applies the In predicate on the "saves" field.
+func SavesIn(vs ...int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldIn(FieldSaves, vs...))
+}
+
+// SavesNotIn applies the NotIn predicate on the "saves" field.
+func SavesNotIn(vs ...int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldNotIn(FieldSaves, vs...))
+}
+
+// SavesGT applies the GT predicate on the "saves" field.
+func SavesGT(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldGT(FieldSaves, v))
+}
+
+// SavesGTE applies the GTE predicate on the "saves" field.
+func SavesGTE(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldGTE(FieldSaves, v))
+}
+
+// SavesLT applies the LT predicate on the "saves" field.
+func SavesLT(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldLT(FieldSaves, v))
+}
+
+// SavesLTE applies the LTE predicate on the "saves" field.
+func SavesLTE(v int) predicate.NoteCount {
+	return predicate.NoteCount(sql.FieldLTE(FieldSaves, v))
 }
 
 // HotEQ applies the EQ predicate on the "hot" field.

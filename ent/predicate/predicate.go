@@ -66,6 +66,12 @@ type Picture func(*sql.Selector)
 // PictureUse is the predicate function for pictureuse builders.
 type PictureUse func(*sql.Selector)
 
+// Rating is the predicate function for rating builders.
+type Rating func(*sql.Selector)
+
+// Save is the predicate function for save builders.
+type Save func(*sql.Selector)
+
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
 

@@ -26,6 +26,7 @@ func (NoteCount) Fields() []ent.Field {
 		field.Int64("id").Comment("id of the note"),
 		field.Int("likes").Default(0),
 		field.Int("comments").Default(0).Comment("including replies"),
+		field.Int("saves").Default(0).NonNegative().Comment("users who saved it"),
 		field.Int64("hot").Comment("rank among hot notes, milliseconds: see internal/note/hot.go"),
 		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
 		field.Bool("deleted").Default(false).Comment("the note is deleted: nothing is counted any more"),

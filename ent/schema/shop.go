@@ -28,8 +28,28 @@ func (Shop) Fields() []ent.Field {
 		field.Int("avg_price").Optional().Nillable().Comment("minor units per person"),
 		field.Int("sold").Default(0).Comment("paid vouchers"),
 		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
-		field.Float("score").Default(0).Comment("1.0 to 5.0; 0 is unrated: servers of the previous release cannot read null"),
-		field.String("open_hours").Optional().Nillable().MaxLen(500),
+		field.Float("imported_score").StorageKey("score").Default(0).Comment("prior mean of the score, from an import; 0 for none"),
+		field.Float("rating_score").Optional().Nillable().Comment("Bayesian average of the ratings; null without ratings"),
+		field.Int("stars_1").Default(0).Comment("ratings with one star"),
+		field.Int("stars_2").Default(0),
+		field.Int("stars_3").Default(0),
+		field.Int("stars_4").Default(0),
+		field.Int("stars_5").Default(0),
+		field.Int("taste_count").Default(0).Comment("ratings with a value for taste"),
+		field.Int("taste_sum").Default(0),
+		field.Int("environment_count").Default(0),
+		field.Int("environment_sum").Default(0),
+		field.Int("service_count").Default(0),
+		field.Int("service_sum").Default(0),
+		field.Int("save_count").Default(0).Comment("users who saved it"),
+		field.Float("trend").Optional().Nillable().Comment("decayed activity, see internal/shop/trend.go; null without recent activity"),
+		field.Int64("vouchers_until").Optional().Nillable().Comment("milliseconds; a voucher is on sale until then; null for none"),
+		field.Int64("flash_until").Optional().Nillable().Comment("milliseconds; last end of its flash sales; null for none"),
+		field.String("phone").Optional().Nillable().MaxLen(160),
+		field.String("website").Optional().Nillable().MaxLen(1200),
+		field.String("time_zone").Default("").MaxLen(64).Comment("IANA name; empty for the zone of the server"),
+		field.String("open_hours").Optional().Nillable().MaxLen(1000),
+		field.String("open_mask").Optional().Nillable().MaxLen(168).Comment("0 or 1 for each hour of the week from Monday: whether it may be open then; null if unknown"),
 		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
 		field.Text("search").Comment("search forms of name, area and address"),
 	}, createdAndUpdated()...)
@@ -44,15 +64,17 @@ func (Shop) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a shop: one per list order, over all types and within one type, and the geo cells. The
-// primary key serves the order by age. The indexes for searches and for the order by score are on
-// expressions, see the migrations. The indexes on the column score serve the previous release; the
-// next release removes them.
+// Indexes of a shop: one per list order and ranking, over all types and within one type, the geo
+// cells, and the filters. The primary key serves the order by age. The indexes for searches and for
+// the order by score are on expressions, see the migrations.
 func (Shop) Indexes() []ent.Index {
 	desc := entsql.DescColumns
 	return []ent.Index{
-		index.Fields("score", "id").Annotations(desc("score", "id")),
-		index.Fields("type_id", "score", "id").Annotations(desc("score", "id")),
+		index.Fields("trend", "id").Annotations(desc("trend", "id"), entsql.IndexWhere("trend IS NOT NULL")),
+		index.Fields("type_id", "trend", "id").Annotations(desc("trend", "id"), entsql.IndexWhere("trend IS NOT NULL")),
+		index.Fields("vouchers_until").Annotations(entsql.IndexWhere("vouchers_until IS NOT NULL")),
+		index.Fields("flash_until").Annotations(entsql.IndexWhere("flash_until IS NOT NULL")),
+		index.Fields("avg_price").Annotations(entsql.IndexWhere("avg_price IS NOT NULL")),
 		index.Fields("sold", "id").Annotations(desc("sold", "id")),
 		index.Fields("type_id", "sold", "id").Annotations(desc("sold", "id")),
 		index.Fields("type_id", "id"),

@@ -40,10 +40,50 @@ const (
 	FieldSold = "sold"
 	// FieldCommentCount holds the string denoting the comment_count field in the database.
 	FieldCommentCount = "comment_count"
-	// FieldScore holds the string denoting the score field in the database.
-	FieldScore = "score"
+	// FieldImportedScore holds the string denoting the imported_score field in the database.
+	FieldImportedScore = "score"
+	// FieldRatingScore holds the string denoting the rating_score field in the database.
+	FieldRatingScore = "rating_score"
+	// FieldStars1 holds the string denoting the stars_1 field in the database.
+	FieldStars1 = "stars_1"
+	// FieldStars2 holds the string denoting the stars_2 field in the database.
+	FieldStars2 = "stars_2"
+	// FieldStars3 holds the string denoting the stars_3 field in the database.
+	FieldStars3 = "stars_3"
+	// FieldStars4 holds the string denoting the stars_4 field in the database.
+	FieldStars4 = "stars_4"
+	// FieldStars5 holds the string denoting the stars_5 field in the database.
+	FieldStars5 = "stars_5"
+	// FieldTasteCount holds the string denoting the taste_count field in the database.
+	FieldTasteCount = "taste_count"
+	// FieldTasteSum holds the string denoting the taste_sum field in the database.
+	FieldTasteSum = "taste_sum"
+	// FieldEnvironmentCount holds the string denoting the environment_count field in the database.
+	FieldEnvironmentCount = "environment_count"
+	// FieldEnvironmentSum holds the string denoting the environment_sum field in the database.
+	FieldEnvironmentSum = "environment_sum"
+	// FieldServiceCount holds the string denoting the service_count field in the database.
+	FieldServiceCount = "service_count"
+	// FieldServiceSum holds the string denoting the service_sum field in the database.
+	FieldServiceSum = "service_sum"
+	// FieldSaveCount holds the string denoting the save_count field in the database.
+	FieldSaveCount = "save_count"
+	// FieldTrend holds the string denoting the trend field in the database.
+	FieldTrend = "trend"
+	// FieldVouchersUntil holds the string denoting the vouchers_until field in the database.
+	FieldVouchersUntil = "vouchers_until"
+	// FieldFlashUntil holds the string denoting the flash_until field in the database.
+	FieldFlashUntil = "flash_until"
+	// FieldPhone holds the string denoting the phone field in the database.
+	FieldPhone = "phone"
+	// FieldWebsite holds the string denoting the website field in the database.
+	FieldWebsite = "website"
+	// FieldTimeZone holds the string denoting the time_zone field in the database.
+	FieldTimeZone = "time_zone"
 	// FieldOpenHours holds the string denoting the open_hours field in the database.
 	FieldOpenHours = "open_hours"
+	// FieldOpenMask holds the string denoting the open_mask field in the database.
+	FieldOpenMask = "open_mask"
 	// FieldVersion holds the string denoting the version field in the database.
 	FieldVersion = "version"
 	// FieldSearch holds the string denoting the search field in the database.
@@ -99,8 +139,28 @@ var Columns = []string{
 	FieldAvgPrice,
 	FieldSold,
 	FieldCommentCount,
-	FieldScore,
+	FieldImportedScore,
+	FieldRatingScore,
+	FieldStars1,
+	FieldStars2,
+	FieldStars3,
+	FieldStars4,
+	FieldStars5,
+	FieldTasteCount,
+	FieldTasteSum,
+	FieldEnvironmentCount,
+	FieldEnvironmentSum,
+	FieldServiceCount,
+	FieldServiceSum,
+	FieldSaveCount,
+	FieldTrend,
+	FieldVouchersUntil,
+	FieldFlashUntil,
+	FieldPhone,
+	FieldWebsite,
+	FieldTimeZone,
 	FieldOpenHours,
+	FieldOpenMask,
 	FieldVersion,
 	FieldSearch,
 	FieldCreatedAt,
@@ -134,10 +194,44 @@ var (
 	DefaultSold int
 	// DefaultCommentCount holds the default value on creation for the "comment_count" field.
 	DefaultCommentCount int
-	// DefaultScore holds the default value on creation for the "score" field.
-	DefaultScore float64
+	// DefaultImportedScore holds the default value on creation for the "imported_score" field.
+	DefaultImportedScore float64
+	// DefaultStars1 holds the default value on creation for the "stars_1" field.
+	DefaultStars1 int
+	// DefaultStars2 holds the default value on creation for the "stars_2" field.
+	DefaultStars2 int
+	// DefaultStars3 holds the default value on creation for the "stars_3" field.
+	DefaultStars3 int
+	// DefaultStars4 holds the default value on creation for the "stars_4" field.
+	DefaultStars4 int
+	// DefaultStars5 holds the default value on creation for the "stars_5" field.
+	DefaultStars5 int
+	// DefaultTasteCount holds the default value on creation for the "taste_count" field.
+	DefaultTasteCount int
+	// DefaultTasteSum holds the default value on creation for the "taste_sum" field.
+	DefaultTasteSum int
+	// DefaultEnvironmentCount holds the default value on creation for the "environment_count" field.
+	DefaultEnvironmentCount int
+	// DefaultEnvironmentSum holds the default value on creation for the "environment_sum" field.
+	DefaultEnvironmentSum int
+	// DefaultServiceCount holds the default value on creation for the "service_count" field.
+	DefaultServiceCount int
+	// DefaultServiceSum holds the default value on creation for the "service_sum" field.
+	DefaultServiceSum int
+	// DefaultSaveCount holds the default value on creation for the "save_count" field.
+	DefaultSaveCount int
+	// PhoneValidator is a validator for the "phone" field. It is called by the builders before save.
+	PhoneValidator func(string) error
+	// WebsiteValidator is a validator for the "website" field. It is called by the builders before save.
+	WebsiteValidator func(string) error
+	// DefaultTimeZone holds the default value on creation for the "time_zone" field.
+	DefaultTimeZone string
+	// TimeZoneValidator is a validator for the "time_zone" field. It is called by the builders before save.
+	TimeZoneValidator func(string) error
 	// OpenHoursValidator is a validator for the "open_hours" field. It is called by the builders before save.
 	OpenHoursValidator func(string) error
+	// OpenMaskValidator is a validator for the "open_mask" field. It is called by the builders before save.
+	OpenMaskValidator func(string) error
 	// DefaultVersion holds the default value on creation for the "version" field.
 	DefaultVersion int64
 	// DefaultCreatedAt holds the default value on creation for the "created_at" field.
@@ -221,14 +315,114 @@ func ByCommentCount(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCommentCount, opts...).ToFunc()
 }
 
-// ByScore orders the results by the score field.
-func ByScore(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldScore, opts...).ToFunc()
+// ByImportedScore orders the results by the imported_score field.
+func ByImportedScore(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImportedScore, opts...).ToFunc()
+}
+
+// ByRatingScore orders the results by the rating_score field.
+func ByRatingScore(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRatingScore, opts...).ToFunc()
+}
+
+// ByStars1 orders the results by the stars_1 field.
+func ByStars1(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStars1, opts...).ToFunc()
+}
+
+// ByStars2 orders the results by the stars_2 field.
+func ByStars2(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStars2, opts...).ToFunc()
+}
+
+// ByStars3 orders the results by the stars_3 field.
+func ByStars3(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStars3, opts...).ToFunc()
+}
+
+// ByStars4 orders the results by the stars_4 field.
+func ByStars4(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStars4, opts...).ToFunc()
+}
+
+// ByStars5 orders the results by the stars_5 field.
+func ByStars5(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStars5, opts...).ToFunc()
+}
+
+// ByTasteCount orders the results by the taste_count field.
+func ByTasteCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTasteCount, opts...).ToFunc()
+}
+
+// ByTasteSum orders the results by the taste_sum field.
+func ByTasteSum(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTasteSum, opts...).ToFunc()
+}
+
+// ByEnvironmentCount orders the results by the environment_count field.
+func ByEnvironmentCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEnvironmentCount, opts...).ToFunc()
+}
+
+// ByEnvironmentSum orders the results by the environment_sum field.
+func ByEnvironmentSum(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEnvironmentSum, opts...).ToFunc()
+}
+
+// ByServiceCount orders the results by the service_count field.
+func ByServiceCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldServiceCount, opts...).ToFunc()
+}
+
+// ByServiceSum orders the results by the service_sum field.
+func ByServiceSum(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldServiceSum, opts...).ToFunc()
+}
+
+// BySaveCount orders the results by the save_count field.
+func BySaveCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSaveCount, opts...).ToFunc()
+}
+
+// ByTrend orders the results by the trend field.
+func ByTrend(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTrend, opts...).ToFunc()
+}
+
+// ByVouchersUntil orders the results by the vouchers_until field.
+func ByVouchersUntil(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVouchersUntil, opts...).ToFunc()
+}
+
+// ByFlashUntil orders the results by the flash_until field.
+func ByFlashUntil(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFlashUntil, opts...).ToFunc()
+}
+
+// ByPhone orders the results by the phone field.
+func ByPhone(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPhone, opts...).ToFunc()
+}
+
+// ByWebsite orders the results by the website field.
+func ByWebsite(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWebsite, opts...).ToFunc()
+}
+
+// ByTimeZone orders the results by the time_zone field.
+func ByTimeZone(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTimeZone, opts...).ToFunc()
 }
 
 // ByOpenHours orders the results by the open_hours field.
 func ByOpenHours(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOpenHours, opts...).ToFunc()
+}
+
+// ByOpenMask orders the results by the open_mask field.
+func ByOpenMask(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOpenMask, opts...).ToFunc()
 }
 
 // ByVersion orders the results by the version field.

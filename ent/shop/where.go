@@ -120,14 +120,114 @@ func CommentCount(v int) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldCommentCount, v))
 }
 
-// Score applies equality check predicate on the "score" field. It's identical to ScoreEQ.
-func Score(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldEQ(FieldScore, v))
+// ImportedScore applies equality check predicate on the "imported_score" field. It's identical to ImportedScoreEQ.
+func ImportedScore(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldImportedScore, v))
+}
+
+// RatingScore applies equality check predicate on the "rating_score" field. It's identical to RatingScoreEQ.
+func RatingScore(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldRatingScore, v))
+}
+
+// Stars1 applies equality check predicate on the "stars_1" field. It's identical to Stars1EQ.
+func Stars1(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars1, v))
+}
+
+// Stars2 applies equality check predicate on the "stars_2" field. It's identical to Stars2EQ.
+func Stars2(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars2, v))
+}
+
+// Stars3 applies equality check predicate on the "stars_3" field. It's identical to Stars3EQ.
+func Stars3(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars3, v))
+}
+
+// Stars4 applies equality check predicate on the "stars_4" field. It's identical to Stars4EQ.
+func Stars4(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars4, v))
+}
+
+// Stars5 applies equality check predicate on the "stars_5" field. It's identical to Stars5EQ.
+func Stars5(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars5, v))
+}
+
+// TasteCount applies equality check predicate on the "taste_count" field. It's identical to TasteCountEQ.
+func TasteCount(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTasteCount, v))
+}
+
+// TasteSum applies equality check predicate on the "taste_sum" field. It's identical to TasteSumEQ.
+func TasteSum(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTasteSum, v))
+}
+
+// EnvironmentCount applies equality check predicate on the "environment_count" field. It's identical to EnvironmentCountEQ.
+func EnvironmentCount(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldEnvironmentCount, v))
+}
+
+// EnvironmentSum applies equality check predicate on the "environment_sum" field. It's identical to EnvironmentSumEQ.
+func EnvironmentSum(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldEnvironmentSum, v))
+}
+
+// ServiceCount applies equality check predicate on the "service_count" field. It's identical to ServiceCountEQ.
+func ServiceCount(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldServiceCount, v))
+}
+
+// ServiceSum applies equality check predicate on the "service_sum" field. It's identical to ServiceSumEQ.
+func ServiceSum(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldServiceSum, v))
+}
+
+// SaveCount applies equality check predicate on the "save_count" field. It's identical to SaveCountEQ.
+func SaveCount(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldSaveCount, v))
+}
+
+// Trend applies equality check predicate on the "trend" field. It's identical to TrendEQ.
+func Trend(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTrend, v))
+}
+
+// VouchersUntil applies equality check predicate on the "vouchers_until" field. It's identical to VouchersUntilEQ.
+func VouchersUntil(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldVouchersUntil, v))
+}
+
+// FlashUntil applies equality check predicate on the "flash_until" field. It's identical to FlashUntilEQ.
+func FlashUntil(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldFlashUntil, v))
+}
+
+// Phone applies equality check predicate on the "phone" field. It's identical to PhoneEQ.
+func Phone(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldPhone, v))
+}
+
+// Website applies equality check predicate on the "website" field. It's identical to WebsiteEQ.
+func Website(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldWebsite, v))
+}
+
+// TimeZone applies equality check predicate on the "time_zone" field. It's identical to TimeZoneEQ.
+func TimeZone(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTimeZone, v))
 }
 
 // OpenHours applies equality check predicate on the "open_hours" field. It's identical to OpenHoursEQ.
 func OpenHours(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldOpenHours, v))
+}
+
+// OpenMask applies equality check predicate on the "open_mask" field. It's identical to OpenMaskEQ.
+func OpenMask(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldOpenMask, v))
 }
 
 // Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
@@ -795,44 +895,939 @@ func CommentCountLTE(v int) predicate.Shop {
 	return predicate.Shop(sql.FieldLTE(FieldCommentCount, v))
 }
 
-// ScoreEQ applies the EQ predicate on the "score" field.
-func ScoreEQ(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldEQ(FieldScore, v))
+// ImportedScoreEQ applies the EQ predicate on the "imported_score" field.
+func ImportedScoreEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldImportedScore, v))
 }
 
-// ScoreNEQ applies the NEQ predicate on the "score" field.
-func ScoreNEQ(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldNEQ(FieldScore, v))
+// ImportedScoreNEQ applies the NEQ predicate on the "imported_score" field.
+func ImportedScoreNEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldImportedScore, v))
 }
 
-// ScoreIn applies the In predicate on the "score" field.
-func ScoreIn(vs ...float64) predicate.Shop {
-	return predicate.Shop(sql.FieldIn(FieldScore, vs...))
+// ImportedScoreIn applies the In predicate on the "imported_score" field.
+func ImportedScoreIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldImportedScore, vs...))
 }
 
-// ScoreNotIn applies the NotIn predicate on the "score" field.
-func ScoreNotIn(vs ...float64) predicate.Shop {
-	return predicate.Shop(sql.FieldNotIn(FieldScore, vs...))
+// ImportedScoreNotIn applies the NotIn predicate on the "imported_score" field.
+func ImportedScoreNotIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldImportedScore, vs...))
 }
 
-// ScoreGT applies the GT predicate on the "score" field.
-func ScoreGT(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldGT(FieldScore, v))
+// ImportedScoreGT applies the GT predicate on the "imported_score" field.
+func ImportedScoreGT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldImportedScore, v))
 }
 
-// ScoreGTE applies the GTE predicate on the "score" field.
-func ScoreGTE(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldGTE(FieldScore, v))
+// ImportedScoreGTE applies the GTE predicate on the "imported_score" field.
+func ImportedScoreGTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldImportedScore, v))
 }
 
-// ScoreLT applies the LT predicate on the "score" field.
-func ScoreLT(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldLT(FieldScore, v))
+// ImportedScoreLT applies the LT predicate on the "imported_score" field.
+func ImportedScoreLT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldImportedScore, v))
 }
 
-// ScoreLTE applies the LTE predicate on the "score" field.
-func ScoreLTE(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldLTE(FieldScore, v))
+// ImportedScoreLTE applies the LTE predicate on the "imported_score" field.
+func ImportedScoreLTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldImportedScore, v))
+}
+
+// RatingScoreEQ applies the EQ predicate on the "rating_score" field.
+func RatingScoreEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldRatingScore, v))
+}
+
+// RatingScoreNEQ applies the NEQ predicate on the "rating_score" field.
+func RatingScoreNEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldRatingScore, v))
+}
+
+// RatingScoreIn applies the In predicate on the "rating_score" field.
+func RatingScoreIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldRatingScore, vs...))
+}
+
+// RatingScoreNotIn applies the NotIn predicate on the "rating_score" field.
+func RatingScoreNotIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldRatingScore, vs...))
+}
+
+// RatingScoreGT applies the GT predicate on the "rating_score" field.
+func RatingScoreGT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldRatingScore, v))
+}
+
+// RatingScoreGTE applies the GTE predicate on the "rating_score" field.
+func RatingScoreGTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldRatingScore, v))
+}
+
+// RatingScoreLT applies the LT predicate on the "rating_score" field.
+func RatingScoreLT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldRatingScore, v))
+}
+
+// RatingScoreLTE applies the LTE predicate on the "rating_score" field.
+func RatingScoreLTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldRatingScore, v))
+}
+
+// RatingScoreIsNil applies the IsNil predicate on the "rating_score" field.
+func RatingScoreIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldRatingScore))
+}
+
+// RatingScoreNotNil applies the NotNil predicate on the "rating_score" field.
+func RatingScoreNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldRatingScore))
+}
+
+// Stars1EQ applies the EQ predicate on the "stars_1" field.
+func Stars1EQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars1, v))
+}
+
+// Stars1NEQ applies the NEQ predicate on the "stars_1" field.
+func Stars1NEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldStars1, v))
+}
+
+// Stars1In applies the In predicate on the "stars_1" field.
+func Stars1In(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldStars1, vs...))
+}
+
+// Stars1NotIn applies the NotIn predicate on the "stars_1" field.
+func Stars1NotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldStars1, vs...))
+}
+
+// Stars1GT applies the GT predicate on the "stars_1" field.
+func Stars1GT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldStars1, v))
+}
+
+// Stars1GTE applies the GTE predicate on the "stars_1" field.
+func Stars1GTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldStars1, v))
+}
+
+// Stars1LT applies the LT predicate on the "stars_1" field.
+func Stars1LT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldStars1, v))
+}
+
+// Stars1LTE applies the LTE predicate on the "stars_1" field.
+func Stars1LTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldStars1, v))
+}
+
+// Stars2EQ applies the EQ predicate on the "stars_2" field.
+func Stars2EQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars2, v))
+}
+
+// Stars2NEQ applies the NEQ predicate on the "stars_2" field.
+func Stars2NEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldStars2, v))
+}
+
+// Stars2In applies the In predicate on the "stars_2" field.
+func Stars2In(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldStars2, vs...))
+}
+
+// Stars2NotIn applies the NotIn predicate on the "stars_2" field.
+func Stars2NotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldStars2, vs...))
+}
+
+// Stars2GT applies the GT predicate on the "stars_2" field.
+func Stars2GT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldStars2, v))
+}
+
+// Stars2GTE applies the GTE predicate on the "stars_2" field.
+func Stars2GTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldStars2, v))
+}
+
+// Stars2LT applies the LT predicate on the "stars_2" field.
+func Stars2LT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldStars2, v))
+}
+
+// Stars2LTE applies the LTE predicate on the "stars_2" field.
+func Stars2LTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldStars2, v))
+}
+
+// Stars3EQ applies the EQ predicate on the "stars_3" field.
+func Stars3EQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars3, v))
+}
+
+// Stars3NEQ applies the NEQ predicate on the "stars_3" field.
+func Stars3NEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldStars3, v))
+}
+
+// Stars3In applies the In predicate on the "stars_3" field.
+func Stars3In(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldStars3, vs...))
+}
+
+// Stars3NotIn applies the NotIn predicate on the "stars_3" field.
+func Stars3NotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldStars3, vs...))
+}
+
+// Stars3GT applies the GT predicate on the "stars_3" field.
+func Stars3GT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldStars3, v))
+}
+
+// Stars3GTE applies the GTE predicate on the "stars_3" field.
+func Stars3GTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldStars3, v))
+}
+
+// Stars3LT applies the LT predicate on the "stars_3" field.
+func Stars3LT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldStars3, v))
+}
+
+// Stars3LTE applies the LTE predicate on the "stars_3" field.
+func Stars3LTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldStars3, v))
+}
+
+// Stars4EQ applies the EQ predicate on the "stars_4" field.
+func Stars4EQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars4, v))
+}
+
+// Stars4NEQ applies the NEQ predicate on the "stars_4" field.
+func Stars4NEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldStars4, v))
+}
+
+// Stars4In applies the In predicate on the "stars_4" field.
+func Stars4In(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldStars4, vs...))
+}
+
+// Stars4NotIn applies the NotIn predicate on the "stars_4" field.
+func Stars4NotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldStars4, vs...))
+}
+
+// Stars4GT applies the GT predicate on the "stars_4" field.
+func Stars4GT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldStars4, v))
+}
+
+// Stars4GTE applies the GTE predicate on the "stars_4" field.
+func Stars4GTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldStars4, v))
+}
+
+// Stars4LT applies the LT predicate on the "stars_4" field.
+func Stars4LT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldStars4, v))
+}
+
+// Stars4LTE applies the LTE predicate on the "stars_4" field.
+func Stars4LTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldStars4, v))
+}
+
+// Stars5EQ applies the EQ predicate on the "stars_5" field.
+func Stars5EQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldStars5, v))
+}
+
+// Stars5NEQ applies the NEQ predicate on the "stars_5" field.
+func Stars5NEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldStars5, v))
+}
+
+// Stars5In applies the In predicate on the "stars_5" field.
+func Stars5In(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldStars5, vs...))
+}
+
+// Stars5NotIn applies the NotIn predicate on the "stars_5" field.
+func Stars5NotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldStars5, vs...))
+}
+
+// Stars5GT applies the GT predicate on the "stars_5" field.
+func Stars5GT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldStars5, v))
+}
+
+// Stars5GTE applies the GTE predicate on the "stars_5" field.
+func Stars5GTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldStars5, v))
+}
+
+// Stars5LT applies the LT predicate on the "stars_5" field.
+func Stars5LT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldStars5, v))
+}
+
+// Stars5LTE applies the LTE predicate on the "stars_5" field.
+func Stars5LTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldStars5, v))
+}
+
+// TasteCountEQ applies the EQ predicate on the "taste_count" field.
+func TasteCountEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTasteCount, v))
+}
+
+// TasteCountNEQ applies the NEQ predicate on the "taste_count" field.
+func TasteCountNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldTasteCount, v))
+}
+
+// TasteCountIn applies the In predicate on the "taste_count" field.
+func TasteCountIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldTasteCount, vs...))
+}
+
+// TasteCountNotIn applies the NotIn predicate on the "taste_count" field.
+func TasteCountNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldTasteCount, vs...))
+}
+
+// TasteCountGT applies the GT predicate on the "taste_count" field.
+func TasteCountGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldTasteCount, v))
+}
+
+// TasteCountGTE applies the GTE predicate on the "taste_count" field.
+func TasteCountGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldTasteCount, v))
+}
+
+// TasteCountLT applies the LT predicate on the "taste_count" field.
+func TasteCountLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldTasteCount, v))
+}
+
+// TasteCountLTE applies the LTE predicate on the "taste_count" field.
+func TasteCountLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldTasteCount, v))
+}
+
+// TasteSumEQ applies the EQ predicate on the "taste_sum" field.
+func TasteSumEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTasteSum, v))
+}
+
+// TasteSumNEQ applies the NEQ predicate on the "taste_sum" field.
+func TasteSumNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldTasteSum, v))
+}
+
+// TasteSumIn applies the In predicate on the "taste_sum" field.
+func TasteSumIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldTasteSum, vs...))
+}
+
+// TasteSumNotIn applies the NotIn predicate on the "taste_sum" field.
+func TasteSumNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldTasteSum, vs...))
+}
+
+// TasteSumGT applies the GT predicate on the "taste_sum" field.
+func TasteSumGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldTasteSum, v))
+}
+
+// TasteSumGTE applies the GTE predicate on the "taste_sum" field.
+func TasteSumGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldTasteSum, v))
+}
+
+// TasteSumLT applies the LT predicate on the "taste_sum" field.
+func TasteSumLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldTasteSum, v))
+}
+
+// TasteSumLTE applies the LTE predicate on the "taste_sum" field.
+func TasteSumLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldTasteSum, v))
+}
+
+// EnvironmentCountEQ applies the EQ predicate on the "environment_count" field.
+func EnvironmentCountEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldEnvironmentCount, v))
+}
+
+// EnvironmentCountNEQ applies the NEQ predicate on the "environment_count" field.
+func EnvironmentCountNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldEnvironmentCount, v))
+}
+
+// EnvironmentCountIn applies the In predicate on the "environment_count" field.
+func EnvironmentCountIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldEnvironmentCount, vs...))
+}
+
+// EnvironmentCountNotIn applies the NotIn predicate on the "environment_count" field.
+func EnvironmentCountNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldEnvironmentCount, vs...))
+}
+
+// EnvironmentCountGT applies the GT predicate on the "environment_count" field.
+func EnvironmentCountGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldEnvironmentCount, v))
+}
+
+// EnvironmentCountGTE applies the GTE predicate on the "environment_count" field.
+func EnvironmentCountGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldEnvironmentCount, v))
+}
+
+// EnvironmentCountLT applies the LT predicate on the "environment_count" field.
+func EnvironmentCountLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldEnvironmentCount, v))
+}
+
+// EnvironmentCountLTE applies the LTE predicate on the "environment_count" field.
+func EnvironmentCountLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldEnvironmentCount, v))
+}
+
+// EnvironmentSumEQ applies the EQ predicate on the "environment_sum" field.
+func EnvironmentSumEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldEnvironmentSum, v))
+}
+
+// EnvironmentSumNEQ applies the NEQ predicate on the "environment_sum" field.
+func EnvironmentSumNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldEnvironmentSum, v))
+}
+
+// EnvironmentSumIn applies the In predicate on the "environment_sum" field.
+func EnvironmentSumIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldEnvironmentSum, vs...))
+}
+
+// EnvironmentSumNotIn applies the NotIn predicate on the "environment_sum" field.
+func EnvironmentSumNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldEnvironmentSum, vs...))
+}
+
+// EnvironmentSumGT applies the GT predicate on the "environment_sum" field.
+func EnvironmentSumGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldEnvironmentSum, v))
+}
+
+// EnvironmentSumGTE applies the GTE predicate on the "environment_sum" field.
+func EnvironmentSumGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldEnvironmentSum, v))
+}
+
+// EnvironmentSumLT applies the LT predicate on the "environment_sum" field.
+func EnvironmentSumLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldEnvironmentSum, v))
+}
+
+// EnvironmentSumLTE applies the LTE predicate on the "environment_sum" field.
+func EnvironmentSumLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldEnvironmentSum, v))
+}
+
+// ServiceCountEQ applies the EQ predicate on the "service_count" field.
+func ServiceCountEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldServiceCount, v))
+}
+
+// ServiceCountNEQ applies the NEQ predicate on the "service_count" field.
+func ServiceCountNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldServiceCount, v))
+}
+
+// ServiceCountIn applies the In predicate on the "service_count" field.
+func ServiceCountIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldServiceCount, vs...))
+}
+
+// ServiceCountNotIn applies the NotIn predicate on the "service_count" field.
+func ServiceCountNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldServiceCount, vs...))
+}
+
+// ServiceCountGT applies the GT predicate on the "service_count" field.
+func ServiceCountGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldServiceCount, v))
+}
+
+// ServiceCountGTE applies the GTE predicate on the "service_count" field.
+func ServiceCountGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldServiceCount, v))
+}
+
+// ServiceCountLT applies the LT predicate on the "service_count" field.
+func ServiceCountLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldServiceCount, v))
+}
+
+// ServiceCountLTE applies the LTE predicate on the "service_count" field.
+func ServiceCountLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldServiceCount, v))
+}
+
+// ServiceSumEQ applies the EQ predicate on the "service_sum" field.
+func ServiceSumEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldServiceSum, v))
+}
+
+// ServiceSumNEQ applies the NEQ predicate on the "service_sum" field.
+func ServiceSumNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldServiceSum, v))
+}
+
+// ServiceSumIn applies the In predicate on the "service_sum" field.
+func ServiceSumIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldServiceSum, vs...))
+}
+
+// ServiceSumNotIn applies the NotIn predicate on the "service_sum" field.
+func ServiceSumNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldServiceSum, vs...))
+}
+
+// ServiceSumGT applies the GT predicate on the "service_sum" field.
+func ServiceSumGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldServiceSum, v))
+}
+
+// ServiceSumGTE applies the GTE predicate on the "service_sum" field.
+func ServiceSumGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldServiceSum, v))
+}
+
+// ServiceSumLT applies the LT predicate on the "service_sum" field.
+func ServiceSumLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldServiceSum, v))
+}
+
+// ServiceSumLTE applies the LTE predicate on the "service_sum" field.
+func ServiceSumLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldServiceSum, v))
+}
+
+// SaveCountEQ applies the EQ predicate on the "save_count" field.
+func SaveCountEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldSaveCount, v))
+}
+
+// SaveCountNEQ applies the NEQ predicate on the "save_count" field.
+func SaveCountNEQ(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldSaveCount, v))
+}
+
+// SaveCountIn applies the In predicate on the "save_count" field.
+func SaveCountIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldSaveCount, vs...))
+}
+
+// SaveCountNotIn applies the NotIn predicate on the "save_count" field.
+func SaveCountNotIn(vs ...int) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldSaveCount, vs...))
+}
+
+// SaveCountGT applies the GT predicate on the "save_count" field.
+func SaveCountGT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldSaveCount, v))
+}
+
+// SaveCountGTE applies the GTE predicate on the "save_count" field.
+func SaveCountGTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldSaveCount, v))
+}
+
+// SaveCountLT applies the LT predicate on the "save_count" field.
+func SaveCountLT(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldSaveCount, v))
+}
+
+// SaveCountLTE applies the LTE predicate on the "save_count" field.
+func SaveCountLTE(v int) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldSaveCount, v))
+}
+
+// TrendEQ applies the EQ predicate on the "trend" field.
+func TrendEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTrend, v))
+}
+
+// TrendNEQ applies the NEQ predicate on the "trend" field.
+func TrendNEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldTrend, v))
+}
+
+// TrendIn applies the In predicate on the "trend" field.
+func TrendIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldTrend, vs...))
+}
+
+// TrendNotIn applies the NotIn predicate on the "trend" field.
+func TrendNotIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldTrend, vs...))
+}
+
+// TrendGT applies the GT predicate on the "trend" field.
+func TrendGT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldTrend, v))
+}
+
+// TrendGTE applies the GTE predicate on the "trend" field.
+func TrendGTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldTrend, v))
+}
+
+// TrendLT applies the LT predicate on the "trend" field.
+func TrendLT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldTrend, v))
+}
+
+// TrendLTE applies the LTE predicate on the "trend" field.
+func TrendLTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldTrend, v))
+}
+
+// TrendIsNil applies the IsNil predicate on the "trend" field.
+func TrendIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldTrend))
+}
+
+// TrendNotNil applies the NotNil predicate on the "trend" field.
+func TrendNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldTrend))
+}
+
+// VouchersUntilEQ applies the EQ predicate on the "vouchers_until" field.
+func VouchersUntilEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldVouchersUntil, v))
+}
+
+// VouchersUntilNEQ applies the NEQ predicate on the "vouchers_until" field.
+func VouchersUntilNEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldVouchersUntil, v))
+}
+
+// VouchersUntilIn applies the In predicate on the "vouchers_until" field.
+func VouchersUntilIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldVouchersUntil, vs...))
+}
+
+// VouchersUntilNotIn applies the NotIn predicate on the "vouchers_until" field.
+func VouchersUntilNotIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldVouchersUntil, vs...))
+}
+
+// VouchersUntilGT applies the GT predicate on the "vouchers_until" field.
+func VouchersUntilGT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldVouchersUntil, v))
+}
+
+// VouchersUntilGTE applies the GTE predicate on the "vouchers_until" field.
+func VouchersUntilGTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldVouchersUntil, v))
+}
+
+// VouchersUntilLT applies the LT predicate on the "vouchers_until" field.
+func VouchersUntilLT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldVouchersUntil, v))
+}
+
+// VouchersUntilLTE applies the LTE predicate on the "vouchers_until" field.
+func VouchersUntilLTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldVouchersUntil, v))
+}
+
+// VouchersUntilIsNil applies the IsNil predicate on the "vouchers_until" field.
+func VouchersUntilIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldVouchersUntil))
+}
+
+// VouchersUntilNotNil applies the NotNil predicate on the "vouchers_until" field.
+func VouchersUntilNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldVouchersUntil))
+}
+
+// FlashUntilEQ applies the EQ predicate on the "flash_until" field.
+func FlashUntilEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldFlashUntil, v))
+}
+
+// FlashUntilNEQ applies the NEQ predicate on the "flash_until" field.
+func FlashUntilNEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldFlashUntil, v))
+}
+
+// FlashUntilIn applies the In predicate on the "flash_until" field.
+func FlashUntilIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldFlashUntil, vs...))
+}
+
+// FlashUntilNotIn applies the NotIn predicate on the "flash_until" field.
+func FlashUntilNotIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldFlashUntil, vs...))
+}
+
+// FlashUntilGT applies the GT predicate on the "flash_until" field.
+func FlashUntilGT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldFlashUntil, v))
+}
+
+// FlashUntilGTE applies the GTE predicate on the "flash_until" field.
+func FlashUntilGTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldFlashUntil, v))
+}
+
+// FlashUntilLT applies the LT predicate on the "flash_until" field.
+func FlashUntilLT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldFlashUntil, v))
+}
+
+// FlashUntilLTE applies the LTE predicate on the "flash_until" field.
+func FlashUntilLTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldFlashUntil, v))
+}
+
+// FlashUntilIsNil applies the IsNil predicate on the "flash_until" field.
+func FlashUntilIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldFlashUntil))
+}
+
+// FlashUntilNotNil applies the NotNil predicate on the "flash_until" field.
+func FlashUntilNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldFlashUntil))
+}
+
+// PhoneEQ applies the EQ predicate on the "phone" field.
+func PhoneEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldPhone, v))
+}
+
+// PhoneNEQ applies the NEQ predicate on the "phone" field.
+func PhoneNEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldPhone, v))
+}
+
+// PhoneIn applies the In predicate on the "phone" field.
+func PhoneIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldPhone, vs...))
+}
+
+// PhoneNotIn applies the NotIn predicate on the "phone" field.
+func PhoneNotIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldPhone, vs...))
+}
+
+// PhoneGT applies the GT predicate on the "phone" field.
+func PhoneGT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldPhone, v))
+}
+
+// PhoneGTE applies the GTE predicate on the "phone" field.
+func PhoneGTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldPhone, v))
+}
+
+// PhoneLT applies the LT predicate on the "phone" field.
+func PhoneLT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldPhone, v))
+}
+
+// PhoneLTE applies the LTE predicate on the "phone" field.
+func PhoneLTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldPhone, v))
+}
+
+// PhoneContains applies the Contains predicate on the "phone" field.
+func PhoneContains(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContains(FieldPhone, v))
+}
+
+// PhoneHasPrefix applies the HasPrefix predicate on the "phone" field.
+func PhoneHasPrefix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasPrefix(FieldPhone, v))
+}
+
+// PhoneHasSuffix applies the HasSuffix predicate on the "phone" field.
+func PhoneHasSuffix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasSuffix(FieldPhone, v))
+}
+
+// PhoneIsNil applies the IsNil predicate on the "phone" field.
+func PhoneIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldPhone))
+}
+
+// PhoneNotNil applies the NotNil predicate on the "phone" field.
+func PhoneNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldPhone))
+}
+
+// PhoneEqualFold applies the EqualFold predicate on the "phone" field.
+func PhoneEqualFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEqualFold(FieldPhone, v))
+}
+
+// PhoneContainsFold applies the ContainsFold predicate on the "phone" field.
+func PhoneContainsFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContainsFold(FieldPhone, v))
+}
+
+// WebsiteEQ applies the EQ predicate on the "website" field.
+func WebsiteEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldWebsite, v))
+}
+
+// WebsiteNEQ applies the NEQ predicate on the "website" field.
+func WebsiteNEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldWebsite, v))
+}
+
+// WebsiteIn applies the In predicate on the "website" field.
+func WebsiteIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldWebsite, vs...))
+}
+
+// WebsiteNotIn applies the NotIn predicate on the "website" field.
+func WebsiteNotIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldWebsite, vs...))
+}
+
+// WebsiteGT applies the GT predicate on the "website" field.
+func WebsiteGT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldWebsite, v))
+}
+
+// WebsiteGTE applies the GTE predicate on the "website" field.
+func WebsiteGTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldWebsite, v))
+}
+
+// WebsiteLT applies the LT predicate on the "website" field.
+func WebsiteLT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldWebsite, v))
+}
+
+// WebsiteLTE applies the LTE predicate on the "website" field.
+func WebsiteLTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldWebsite, v))
+}
+
+// WebsiteContains applies the Contains predicate on the "website" field.
+func WebsiteContains(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContains(FieldWebsite, v))
+}
+
+// WebsiteHasPrefix applies the HasPrefix predicate on the "website" field.
+func WebsiteHasPrefix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasPrefix(FieldWebsite, v))
+}
+
+// WebsiteHasSuffix applies the HasSuffix predicate on the "website" field.
+func WebsiteHasSuffix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasSuffix(FieldWebsite, v))
+}
+
+// WebsiteIsNil applies the IsNil predicate on the "website" field.
+func WebsiteIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldWebsite))
+}
+
+// WebsiteNotNil applies the NotNil predicate on the "website" field.
+func WebsiteNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldWebsite))
+}
+
+// WebsiteEqualFold applies the EqualFold predicate on the "website" field.
+func WebsiteEqualFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEqualFold(FieldWebsite, v))
+}
+
+// WebsiteContainsFold applies the ContainsFold predicate on the "website" field.
+func WebsiteContainsFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContainsFold(FieldWebsite, v))
+}
+
+// TimeZoneEQ applies the EQ predicate on the "time_zone" field.
+func TimeZoneEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldTimeZone, v))
+}
+
+// TimeZoneNEQ applies the NEQ predicate on the "time_zone" field.
+func TimeZoneNEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldTimeZone, v))
+}
+
+// TimeZoneIn applies the In predicate on the "time_zone" field.
+func TimeZoneIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldTimeZone, vs...))
+}
+
+// TimeZoneNotIn applies the NotIn predicate on the "time_zone" field.
+func TimeZoneNotIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldTimeZone, vs...))
+}
+
+// TimeZoneGT applies the GT predicate on the "time_zone" field.
+func TimeZoneGT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldTimeZone, v))
+}
+
+// TimeZoneGTE applies the GTE predicate on the "time_zone" field.
+func TimeZoneGTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldTimeZone, v))
+}
+
+// TimeZoneLT applies the LT predicate on the "time_zone" field.
+func TimeZoneLT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldTimeZone, v))
+}
+
+// TimeZoneLTE applies the LTE predicate on the "time_zone" field.
+func TimeZoneLTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldTimeZone, v))
+}
+
+// TimeZoneContains applies the Contains predicate on the "time_zone" field.
+func TimeZoneContains(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContains(FieldTimeZone, v))
+}
+
+// TimeZoneHasPrefix applies the HasPrefix predicate on the "time_zone" field.
+func TimeZoneHasPrefix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasPrefix(FieldTimeZone, v))
+}
+
+// TimeZoneHasSuffix applies the HasSuffix predicate on the "time_zone" field.
+func TimeZoneHasSuffix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasSuffix(FieldTimeZone, v))
+}
+
+// TimeZoneEqualFold applies the EqualFold predicate on the "time_zone" field.
+func TimeZoneEqualFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEqualFold(FieldTimeZone, v))
+}
+
+// TimeZoneContainsFold applies the ContainsFold predicate on the "time_zone" field.
+func TimeZoneContainsFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContainsFold(FieldTimeZone, v))
 }
 
 // OpenHoursEQ applies the EQ predicate on the "open_hours" field.
@@ -908,6 +1903,81 @@ func OpenHoursEqualFold(v string) predicate.Shop {
 // OpenHoursContainsFold applies the ContainsFold predicate on the "open_hours" field.
 func OpenHoursContainsFold(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldContainsFold(FieldOpenHours, v))
+}
+
+// OpenMaskEQ applies the EQ predicate on the "open_mask" field.
+func OpenMaskEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldOpenMask, v))
+}
+
+// OpenMaskNEQ applies the NEQ predicate on the "open_mask" field.
+func OpenMaskNEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldOpenMask, v))
+}
+
+// OpenMaskIn applies the In predicate on the "open_mask" field.
+func OpenMaskIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldOpenMask, vs...))
+}
+
+// OpenMaskNotIn applies the NotIn predicate on the "open_mask" field.
+func OpenMaskNotIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldOpenMask, vs...))
+}
+
+// OpenMaskGT applies the GT predicate on the "open_mask" field.
+func OpenMaskGT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldOpenMask, v))
+}
+
+// OpenMaskGTE applies the GTE predicate on the "open_mask" field.
+func OpenMaskGTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldOpenMask, v))
+}
+
+// OpenMaskLT applies the LT predicate on the "open_mask" field.
+func OpenMaskLT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldOpenMask, v))
+}
+
+// OpenMaskLTE applies the LTE predicate on the "open_mask" field.
+func OpenMaskLTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldOpenMask, v))
+}
+
+// OpenMaskContains applies the Contains predicate on the "open_mask" field.
+func OpenMaskContains(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContains(FieldOpenMask, v))
+}
+
+// OpenMaskHasPrefix applies the HasPrefix predicate on the "open_mask" field.
+func OpenMaskHasPrefix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasPrefix(FieldOpenMask, v))
+}
+
+// OpenMaskHasSuffix applies the HasSuffix predicate on the "open_mask" field.
+func OpenMaskHasSuffix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasSuffix(FieldOpenMask, v))
+}
+
+// OpenMaskIsNil applies the IsNil predicate on the "open_mask" field.
+func OpenMaskIsNil() predicate.Shop {
+	return predicate.Shop(sql.FieldIsNull(FieldOpenMask))
+}
+
+// OpenMaskNotNil applies the NotNil predicate on the "open_mask" field.
+func OpenMaskNotNil() predicate.Shop {
+	return predicate.Shop(sql.FieldNotNull(FieldOpenMask))
+}
+
+// OpenMaskEqualFold applies the EqualFold predicate on the "open_mask" field.
+func OpenMaskEqualFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEqualFold(FieldOpenMask, v))
+}
+
+// OpenMaskContainsFold applies the ContainsFold predicate on the "open_mask" field.
+func OpenMaskContainsFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContainsFold(FieldOpenMask, v))
 }
 
 // VersionEQ applies the EQ predicate on the "version" field.

@@ -27,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -167,6 +168,11 @@ type ComplexityRoot struct {
 		UserErrors    func(childComplexity int) int
 	}
 
+	DeleteRatingPayload struct {
+		Shop       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DisputeRedemptionPayload struct {
 		Order      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -295,6 +301,7 @@ type ComplexityRoot struct {
 		CreateVoucher       func(childComplexity int, input model.CreateVoucherInput) int
 		DeleteImage         func(childComplexity int, url string) int
 		DeleteNote          func(childComplexity int, id scalar.ID) int
+		DeleteRating        func(childComplexity int, shopID scalar.ID) int
 		DisputeRedemption   func(childComplexity int, orderID scalar.ID) int
 		EndOtherSessions    func(childComplexity int) int
 		EndSession          func(childComplexity int, id scalar.ID) int
@@ -306,14 +313,19 @@ type ComplexityRoot struct {
 		OrderVoucher        func(childComplexity int, voucherID scalar.ID, idempotencyKey *string) int
 		PayOrder            func(childComplexity int, orderID scalar.ID, method order.PayMethod) int
 		PublishNote         func(childComplexity int, input model.PublishNoteInput) int
+		RateShop            func(childComplexity int, input model.RateShopInput) int
 		RedeemOrder         func(childComplexity int, orderID scalar.ID) int
 		RefundDisputedOrder func(childComplexity int, orderID scalar.ID) int
 		RefundOrder         func(childComplexity int, orderID scalar.ID) int
+		SaveNote            func(childComplexity int, id scalar.ID) int
+		SaveShop            func(childComplexity int, id scalar.ID) int
 		SendLoginCode       func(childComplexity int, phone string) int
 		SetPassword         func(childComplexity int, password string, currentPassword *string, code *string) int
 		Unfollow            func(childComplexity int, userID scalar.ID) int
 		UnlikeComment       func(childComplexity int, id scalar.ID) int
 		UnlikeNote          func(childComplexity int, id scalar.ID) int
+		UnsaveNote          func(childComplexity int, id scalar.ID) int
+		UnsaveShop          func(childComplexity int, id scalar.ID) int
 		UpdateFlashVoucher  func(childComplexity int, input model.UpdateFlashVoucherInput) int
 		UpdateProfile       func(childComplexity int, input model.UpdateProfileInput) int
 		UpdateShop          func(childComplexity int, input model.UpdateShopInput) int
@@ -323,6 +335,7 @@ type ComplexityRoot struct {
 
 	Note struct {
 		Author       func(childComplexity int) int
+		AuthorRating func(childComplexity int) int
 		CommentCount func(childComplexity int) int
 		Comments     func(childComplexity int, first int, after *page.Cursor) int
 		Content      func(childComplexity int) int
@@ -331,7 +344,9 @@ type ComplexityRoot struct {
 		ID           func(childComplexity int) int
 		Images       func(childComplexity int) int
 		IsLiked      func(childComplexity int) int
+		IsSaved      func(childComplexity int) int
 		LikeCount    func(childComplexity int) int
+		SaveCount    func(childComplexity int) int
 		Shop         func(childComplexity int) int
 		Title        func(childComplexity int) int
 	}
@@ -344,6 +359,22 @@ type ComplexityRoot struct {
 	NoteEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	OpeningDay struct {
+		Ranges  func(childComplexity int) int
+		Weekday func(childComplexity int) int
+	}
+
+	OpeningHours struct {
+		NextChange func(childComplexity int) int
+		Text       func(childComplexity int) int
+		Week       func(childComplexity int) int
+	}
+
+	OpeningRange struct {
+		Closes func(childComplexity int) int
+		Opens  func(childComplexity int) int
 	}
 
 	Order struct {
@@ -432,6 +463,7 @@ type ComplexityRoot struct {
 		SalesByDay     func(childComplexity int, from civil.Date, to civil.Date) int
 		ServerTime     func(childComplexity int) int
 		Shop           func(childComplexity int, id scalar.ID) int
+		ShopRanking    func(childComplexity int, kind shop.RankingKind, typeID *scalar.ID, first int, after *page.Cursor) int
 		ShopTypes      func(childComplexity int) int
 		Shops          func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
 		SiteStats      func(childComplexity int, from civil.Date, to civil.Date) int
@@ -447,6 +479,20 @@ type ComplexityRoot struct {
 		Pending       func(childComplexity int) int
 	}
 
+	RateShopPayload struct {
+		Rating     func(childComplexity int) int
+		Shop       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	Rating struct {
+		Environment func(childComplexity int) int
+		Service     func(childComplexity int) int
+		Stars       func(childComplexity int) int
+		Taste       func(childComplexity int) int
+		UpdatedAt   func(childComplexity int) int
+	}
+
 	RedeemOrderPayload struct {
 		Order      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -459,6 +505,16 @@ type ComplexityRoot struct {
 
 	RefundOrderPayload struct {
 		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	SaveNotePayload struct {
+		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	SaveShopPayload struct {
+		Shop       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -486,19 +542,28 @@ type ComplexityRoot struct {
 		At           func(childComplexity int) int
 		AvgPrice     func(childComplexity int) int
 		CommentCount func(childComplexity int) int
+		Hours        func(childComplexity int) int
 		ID           func(childComplexity int) int
 		Images       func(childComplexity int) int
+		IsOpen       func(childComplexity int) int
+		IsSaved      func(childComplexity int) int
 		Name         func(childComplexity int) int
 		Notes        func(childComplexity int, first int, after *page.Cursor) int
 		OpenHours    func(childComplexity int) int
 		Orders       func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
+		Phone        func(childComplexity int) int
+		Rating       func(childComplexity int) int
 		SalesByDay   func(childComplexity int, from civil.Date, to civil.Date) int
+		SaveCount    func(childComplexity int) int
 		Score        func(childComplexity int) int
 		Sold         func(childComplexity int) int
+		TimeZone     func(childComplexity int) int
 		Type         func(childComplexity int) int
+		ViewerRating func(childComplexity int) int
 		Visits       func(childComplexity int, from civil.Date, to civil.Date) int
 		VisitsByDay  func(childComplexity int, from civil.Date, to civil.Date) int
 		Vouchers     func(childComplexity int) int
+		Website      func(childComplexity int) int
 	}
 
 	ShopConnection struct {
@@ -510,6 +575,15 @@ type ComplexityRoot struct {
 		Cursor   func(childComplexity int) int
 		Distance func(childComplexity int) int
 		Node     func(childComplexity int) int
+	}
+
+	ShopRating struct {
+		Average      func(childComplexity int) int
+		Count        func(childComplexity int) int
+		Distribution func(childComplexity int) int
+		Environment  func(childComplexity int) int
+		Service      func(childComplexity int) int
+		Taste        func(childComplexity int) int
 	}
 
 	ShopType struct {
@@ -537,6 +611,16 @@ type ComplexityRoot struct {
 
 	UnlikeNotePayload struct {
 		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	UnsaveNotePayload struct {
+		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	UnsaveShopPayload struct {
+		Shop       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -589,6 +673,8 @@ type ComplexityRoot struct {
 		Phone           func(childComplexity int) int
 		Points          func(childComplexity int) int
 		Role            func(childComplexity int) int
+		SavedNotes      func(childComplexity int, first int, after *page.Cursor) int
+		SavedShops      func(childComplexity int, first int, after *page.Cursor) int
 		Sessions        func(childComplexity int) int
 		Shops           func(childComplexity int, first int, after *page.Cursor) int
 	}
@@ -683,6 +769,12 @@ type MutationResolver interface {
 	DisputeRedemption(ctx context.Context, orderID scalar.ID) (*model.DisputeRedemptionPayload, error)
 	RefundDisputedOrder(ctx context.Context, orderID scalar.ID) (*model.RefundDisputedOrderPayload, error)
 	RedeemOrder(ctx context.Context, orderID scalar.ID) (*model.RedeemOrderPayload, error)
+	RateShop(ctx context.Context, input model.RateShopInput) (*model.RateShopPayload, error)
+	DeleteRating(ctx context.Context, shopID scalar.ID) (*model.DeleteRatingPayload, error)
+	SaveShop(ctx context.Context, id scalar.ID) (*model.SaveShopPayload, error)
+	UnsaveShop(ctx context.Context, id scalar.ID) (*model.UnsaveShopPayload, error)
+	SaveNote(ctx context.Context, id scalar.ID) (*model.SaveNotePayload, error)
+	UnsaveNote(ctx context.Context, id scalar.ID) (*model.UnsaveNotePayload, error)
 	CreateShop(ctx context.Context, input model.CreateShopInput) (*model.CreateShopPayload, error)
 	UpdateShop(ctx context.Context, input model.UpdateShopInput) (*model.UpdateShopPayload, error)
 	CreateVoucher(ctx context.Context, input model.CreateVoucherInput) (*model.CreateVoucherPayload, error)
@@ -697,6 +789,9 @@ type NoteResolver interface {
 	LikeCount(ctx context.Context, objs []*note.Note) ([]int, error)
 	CommentCount(ctx context.Context, objs []*note.Note) ([]int, error)
 	IsLiked(ctx context.Context, objs []*note.Note) ([]bool, error)
+	SaveCount(ctx context.Context, objs []*note.Note) ([]int, error)
+	IsSaved(ctx context.Context, objs []*note.Note) ([]bool, error)
+	AuthorRating(ctx context.Context, objs []*note.Note) ([]*rating.Rating, error)
 	FirstLikers(ctx context.Context, objs []*note.Note, first int) ([][]account.User, error)
 
 	Comments(ctx context.Context, objs []*note.Note, first int, after *page.Cursor) ([]*comment.Page, error)
@@ -735,6 +830,7 @@ type QueryResolver interface {
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
+	ShopRanking(ctx context.Context, kind shop.RankingKind, typeID *scalar.ID, first int, after *page.Cursor) (*shop.Page, error)
 	SiteStats(ctx context.Context, from civil.Date, to civil.Date) ([]visit.Stats, error)
 	Voucher(ctx context.Context, id scalar.ID) (voucher.Kind, error)
 	FlashSales(ctx context.Context, phase []voucher.Phase, first int, after *page.Cursor) (*voucher.Page, error)
@@ -743,6 +839,14 @@ type QueryResolver interface {
 type ShopResolver interface {
 	Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error)
 
+	Rating(ctx context.Context, objs []*shop.Shop) ([]*shop.Rating, error)
+	ViewerRating(ctx context.Context, objs []*shop.Shop) ([]*rating.Rating, error)
+
+	Hours(ctx context.Context, objs []*shop.Shop) ([]*shop.OpeningHours, error)
+	IsOpen(ctx context.Context, objs []*shop.Shop) ([]*bool, error)
+	TimeZone(ctx context.Context, objs []*shop.Shop) ([]string, error)
+
+	IsSaved(ctx context.Context, objs []*shop.Shop) ([]bool, error)
 	Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
 	SalesByDay(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) ([]order.DaySales, error)
@@ -778,6 +882,8 @@ type UserResolver interface {
 
 	Notes(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, objs []*account.User, status []order.Status, first int, after *page.Cursor) ([]*order.Page, error)
+	SavedShops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
+	SavedNotes(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*note.Page, error)
 }
 type UserEdgeResolver interface {
 	Node(ctx context.Context, objs []*account.Edge) ([]*account.User, error)
@@ -1126,6 +1232,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteNotePayload.UserErrors(childComplexity), true
+
+	case "DeleteRatingPayload.shop":
+		if e.ComplexityRoot.DeleteRatingPayload.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteRatingPayload.Shop(childComplexity), true
+	case "DeleteRatingPayload.userErrors":
+		if e.ComplexityRoot.DeleteRatingPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteRatingPayload.UserErrors(childComplexity), true
 
 	case "DisputeRedemptionPayload.order":
 		if e.ComplexityRoot.DisputeRedemptionPayload.Order == nil {
@@ -1572,6 +1691,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.deleteRating":
+		if e.ComplexityRoot.Mutation.DeleteRating == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteRating_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteRating(childComplexity, args["shopId"].(scalar.ID)), true
 	case "Mutation.disputeRedemption":
 		if e.ComplexityRoot.Mutation.DisputeRedemption == nil {
 			break
@@ -1683,6 +1813,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PublishNote(childComplexity, args["input"].(model.PublishNoteInput)), true
+	case "Mutation.rateShop":
+		if e.ComplexityRoot.Mutation.RateShop == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_rateShop_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RateShop(childComplexity, args["input"].(model.RateShopInput)), true
 	case "Mutation.redeemOrder":
 		if e.ComplexityRoot.Mutation.RedeemOrder == nil {
 			break
@@ -1716,6 +1857,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RefundOrder(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.saveNote":
+		if e.ComplexityRoot.Mutation.SaveNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_saveNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SaveNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.saveShop":
+		if e.ComplexityRoot.Mutation.SaveShop == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_saveShop_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SaveShop(childComplexity, args["id"].(scalar.ID)), true
 	case "Mutation.sendLoginCode":
 		if e.ComplexityRoot.Mutation.SendLoginCode == nil {
 			break
@@ -1771,6 +1934,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnlikeNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.unsaveNote":
+		if e.ComplexityRoot.Mutation.UnsaveNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unsaveNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnsaveNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.unsaveShop":
+		if e.ComplexityRoot.Mutation.UnsaveShop == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unsaveShop_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnsaveShop(childComplexity, args["id"].(scalar.ID)), true
 	case "Mutation.updateFlashVoucher":
 		if e.ComplexityRoot.Mutation.UpdateFlashVoucher == nil {
 			break
@@ -1833,6 +2018,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Note.Author(childComplexity), true
+	case "Note.authorRating":
+		if e.ComplexityRoot.Note.AuthorRating == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.AuthorRating(childComplexity), true
 	case "Note.commentCount":
 		if e.ComplexityRoot.Note.CommentCount == nil {
 			break
@@ -1891,12 +2082,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Note.IsLiked(childComplexity), true
+	case "Note.isSaved":
+		if e.ComplexityRoot.Note.IsSaved == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.IsSaved(childComplexity), true
 	case "Note.likeCount":
 		if e.ComplexityRoot.Note.LikeCount == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Note.LikeCount(childComplexity), true
+	case "Note.saveCount":
+		if e.ComplexityRoot.Note.SaveCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.SaveCount(childComplexity), true
 	case "Note.shop":
 		if e.ComplexityRoot.Note.Shop == nil {
 			break
@@ -1935,6 +2138,51 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.NoteEdge.Node(childComplexity), true
+
+	case "OpeningDay.ranges":
+		if e.ComplexityRoot.OpeningDay.Ranges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningDay.Ranges(childComplexity), true
+	case "OpeningDay.weekday":
+		if e.ComplexityRoot.OpeningDay.Weekday == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningDay.Weekday(childComplexity), true
+
+	case "OpeningHours.nextChange":
+		if e.ComplexityRoot.OpeningHours.NextChange == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningHours.NextChange(childComplexity), true
+	case "OpeningHours.text":
+		if e.ComplexityRoot.OpeningHours.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningHours.Text(childComplexity), true
+	case "OpeningHours.week":
+		if e.ComplexityRoot.OpeningHours.Week == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningHours.Week(childComplexity), true
+
+	case "OpeningRange.closes":
+		if e.ComplexityRoot.OpeningRange.Closes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningRange.Closes(childComplexity), true
+	case "OpeningRange.opens":
+		if e.ComplexityRoot.OpeningRange.Opens == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OpeningRange.Opens(childComplexity), true
 
 	case "Order.cancelledAt":
 		if e.ComplexityRoot.Order.CancelledAt == nil {
@@ -2349,6 +2597,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Shop(childComplexity, args["id"].(scalar.ID)), true
+	case "Query.shopRanking":
+		if e.ComplexityRoot.Query.ShopRanking == nil {
+			break
+		}
+
+		args, err := ec.field_Query_shopRanking_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ShopRanking(childComplexity, args["kind"].(shop.RankingKind), args["typeId"].(*scalar.ID), args["first"].(int), args["after"].(*page.Cursor)), true
 	case "Query.shopTypes":
 		if e.ComplexityRoot.Query.ShopTypes == nil {
 			break
@@ -2431,6 +2690,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.QueueStats.Pending(childComplexity), true
 
+	case "RateShopPayload.rating":
+		if e.ComplexityRoot.RateShopPayload.Rating == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateShopPayload.Rating(childComplexity), true
+	case "RateShopPayload.shop":
+		if e.ComplexityRoot.RateShopPayload.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateShopPayload.Shop(childComplexity), true
+	case "RateShopPayload.userErrors":
+		if e.ComplexityRoot.RateShopPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RateShopPayload.UserErrors(childComplexity), true
+
+	case "Rating.environment":
+		if e.ComplexityRoot.Rating.Environment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Rating.Environment(childComplexity), true
+	case "Rating.service":
+		if e.ComplexityRoot.Rating.Service == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Rating.Service(childComplexity), true
+	case "Rating.stars":
+		if e.ComplexityRoot.Rating.Stars == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Rating.Stars(childComplexity), true
+	case "Rating.taste":
+		if e.ComplexityRoot.Rating.Taste == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Rating.Taste(childComplexity), true
+	case "Rating.updatedAt":
+		if e.ComplexityRoot.Rating.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Rating.UpdatedAt(childComplexity), true
+
 	case "RedeemOrderPayload.order":
 		if e.ComplexityRoot.RedeemOrderPayload.Order == nil {
 			break
@@ -2469,6 +2778,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RefundOrderPayload.UserErrors(childComplexity), true
+
+	case "SaveNotePayload.note":
+		if e.ComplexityRoot.SaveNotePayload.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SaveNotePayload.Note(childComplexity), true
+	case "SaveNotePayload.userErrors":
+		if e.ComplexityRoot.SaveNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SaveNotePayload.UserErrors(childComplexity), true
+
+	case "SaveShopPayload.shop":
+		if e.ComplexityRoot.SaveShopPayload.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SaveShopPayload.Shop(childComplexity), true
+	case "SaveShopPayload.userErrors":
+		if e.ComplexityRoot.SaveShopPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SaveShopPayload.UserErrors(childComplexity), true
 
 	case "SendLoginCodePayload.expiresInSeconds":
 		if e.ComplexityRoot.SendLoginCodePayload.ExpiresInSeconds == nil {
@@ -2557,6 +2892,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.CommentCount(childComplexity), true
+	case "Shop.hours":
+		if e.ComplexityRoot.Shop.Hours == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.Hours(childComplexity), true
 	case "Shop.id":
 		if e.ComplexityRoot.Shop.ID == nil {
 			break
@@ -2569,6 +2910,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Images(childComplexity), true
+	case "Shop.isOpen":
+		if e.ComplexityRoot.Shop.IsOpen == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.IsOpen(childComplexity), true
+	case "Shop.isSaved":
+		if e.ComplexityRoot.Shop.IsSaved == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.IsSaved(childComplexity), true
 	case "Shop.name":
 		if e.ComplexityRoot.Shop.Name == nil {
 			break
@@ -2603,6 +2956,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Orders(childComplexity, args["status"].([]order.Status), args["first"].(int), args["after"].(*page.Cursor)), true
+	case "Shop.phone":
+		if e.ComplexityRoot.Shop.Phone == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.Phone(childComplexity), true
+	case "Shop.rating":
+		if e.ComplexityRoot.Shop.Rating == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.Rating(childComplexity), true
 	case "Shop.salesByDay":
 		if e.ComplexityRoot.Shop.SalesByDay == nil {
 			break
@@ -2614,6 +2979,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.SalesByDay(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
+	case "Shop.saveCount":
+		if e.ComplexityRoot.Shop.SaveCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.SaveCount(childComplexity), true
 	case "Shop.score":
 		if e.ComplexityRoot.Shop.Score == nil {
 			break
@@ -2626,12 +2997,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Sold(childComplexity), true
+	case "Shop.timeZone":
+		if e.ComplexityRoot.Shop.TimeZone == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.TimeZone(childComplexity), true
 	case "Shop.type":
 		if e.ComplexityRoot.Shop.Type == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Shop.Type(childComplexity), true
+	case "Shop.viewerRating":
+		if e.ComplexityRoot.Shop.ViewerRating == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.ViewerRating(childComplexity), true
 	case "Shop.visits":
 		if e.ComplexityRoot.Shop.Visits == nil {
 			break
@@ -2660,6 +3043,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Vouchers(childComplexity), true
+	case "Shop.website":
+		if e.ComplexityRoot.Shop.Website == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.Website(childComplexity), true
 
 	case "ShopConnection.edges":
 		if e.ComplexityRoot.ShopConnection.Edges == nil {
@@ -2692,6 +3081,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ShopEdge.Node(childComplexity), true
+
+	case "ShopRating.average":
+		if e.ComplexityRoot.ShopRating.Average == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Average(childComplexity), true
+	case "ShopRating.count":
+		if e.ComplexityRoot.ShopRating.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Count(childComplexity), true
+	case "ShopRating.distribution":
+		if e.ComplexityRoot.ShopRating.Distribution == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Distribution(childComplexity), true
+	case "ShopRating.environment":
+		if e.ComplexityRoot.ShopRating.Environment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Environment(childComplexity), true
+	case "ShopRating.service":
+		if e.ComplexityRoot.ShopRating.Service == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Service(childComplexity), true
+	case "ShopRating.taste":
+		if e.ComplexityRoot.ShopRating.Taste == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShopRating.Taste(childComplexity), true
 
 	case "ShopType.id":
 		if e.ComplexityRoot.ShopType.ID == nil {
@@ -2790,6 +3216,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UnlikeNotePayload.UserErrors(childComplexity), true
+
+	case "UnsaveNotePayload.note":
+		if e.ComplexityRoot.UnsaveNotePayload.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnsaveNotePayload.Note(childComplexity), true
+	case "UnsaveNotePayload.userErrors":
+		if e.ComplexityRoot.UnsaveNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnsaveNotePayload.UserErrors(childComplexity), true
+
+	case "UnsaveShopPayload.shop":
+		if e.ComplexityRoot.UnsaveShopPayload.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnsaveShopPayload.Shop(childComplexity), true
+	case "UnsaveShopPayload.userErrors":
+		if e.ComplexityRoot.UnsaveShopPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnsaveShopPayload.UserErrors(childComplexity), true
 
 	case "UpdateFlashVoucherPayload.userErrors":
 		if e.ComplexityRoot.UpdateFlashVoucherPayload.UserErrors == nil {
@@ -3029,6 +3481,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Role(childComplexity), true
+	case "User.savedNotes":
+		if e.ComplexityRoot.User.SavedNotes == nil {
+			break
+		}
+
+		args, err := ec.field_User_savedNotes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.SavedNotes(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "User.savedShops":
+		if e.ComplexityRoot.User.SavedShops == nil {
+			break
+		}
+
+		args, err := ec.field_User_savedShops_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.SavedShops(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 	case "User.sessions":
 		if e.ComplexityRoot.User.Sessions == nil {
 			break
@@ -3133,6 +3607,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputLoginInput,
 		ec.unmarshalInputNearInput,
 		ec.unmarshalInputPublishNoteInput,
+		ec.unmarshalInputRateShopInput,
 		ec.unmarshalInputShopFilter,
 		ec.unmarshalInputUpdateFlashVoucherInput,
 		ec.unmarshalInputUpdateProfileInput,
@@ -3859,6 +4334,12 @@ type Note implements Node {
   commentCount: Int!
   "Whether the viewer likes the note; false if signed out."
   isLiked: Boolean!
+  "Number of users who saved the note."
+  saveCount: Int!
+  "Whether the viewer saved the note; false if signed out."
+  isSaved: Boolean!
+  "Current rating of the shop by the author; null if there is none."
+  authorRating: Rating
   "Users who like the note, earliest like first."
   firstLikers("Maximum number of users, 1 to 100; anything else is BAD_USER_INPUT." first: Int! = 5): [User!]!
   "Time of publication."
@@ -3929,13 +4410,18 @@ input PublishNoteInput {
   content: String!
   "URLs of uploaded images, at most 9. Any other URL, or a duplicate, is IMAGE_REJECTED."
   images: [String!]! = []
+  "Also rates the shop with 1 to 5 stars, as rateShop does; null for no rating."
+  stars: Int
 }
 
 "Result of publishNote."
 type PublishNotePayload {
   "The new note; null if none was published."
   note: Note
-  "Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit)."
+  """
+  Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, OWN_SHOP (with
+  ` + "`" + `stars` + "`" + `), LIMIT_REACHED (hourly limit). If there is one, nothing was stored.
+  """
   userErrors: [UserError!]!
 }
 
@@ -4261,6 +4747,105 @@ extend type Query {
   queueStats: [QueueStats!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
+	{Name: "../schema/rating.graphqls", Input: `"A rating to store."
+input RateShopInput {
+  "Global id of the shop."
+  shopId: ID!
+  "Stars, 1 to 5."
+  stars: Int!
+  "Taste, 1 to 5; null for none."
+  taste: Int
+  "Environment, 1 to 5; null for none."
+  environment: Int
+  "Service, 1 to 5; null for none."
+  service: Int
+}
+
+"Result of rateShop."
+type RateShopPayload {
+  "The shop with its new score; null if nothing was stored."
+  shop: Shop
+  "The viewer's rating; null if nothing was stored."
+  rating: Rating
+  "Reasons for the rejection: NOT_FOUND, INVALID_INPUT, OWN_SHOP, LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+"Result of deleteRating."
+type DeleteRatingPayload {
+  "The shop with its new score; null if it does not exist."
+  shop: Shop
+  "Reasons for the rejection: NOT_FOUND (the shop), LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Rates a shop as the viewer. A second call replaces the first rating. Idempotent."
+  rateShop("Rating to store." input: RateShopInput!): RateShopPayload! @auth
+  "Deletes the viewer's rating of a shop. Idempotent."
+  deleteRating("Global id of the shop." shopId: ID!): DeleteRatingPayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/save.graphqls", Input: `"Result of saveShop."
+type SaveShopPayload {
+  "The shop with its new number of saves; null if it does not exist."
+  shop: Shop
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+"Result of unsaveShop."
+type UnsaveShopPayload {
+  "The shop with its new number of saves; null if it does not exist."
+  shop: Shop
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+"Result of saveNote."
+type SaveNotePayload {
+  "The note with its new number of saves; null if it does not exist."
+  note: Note
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+"Result of unsaveNote."
+type UnsaveNotePayload {
+  "The note with its new number of saves; null if it does not exist."
+  note: Note
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
+  userErrors: [UserError!]!
+}
+
+extend type User {
+  "Shops that the user saved, newest save first. Only for the user; null for anyone else."
+  savedShops(
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
+    after: Cursor
+  ): ShopConnection
+  "Notes that the user saved, newest save first. Only for the user; null for anyone else."
+  savedNotes(
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
+    after: Cursor
+  ): NoteConnection
+}
+
+extend type Mutation {
+  "Saves a shop for the viewer. Idempotent."
+  saveShop("Global id of the shop." id: ID!): SaveShopPayload! @auth
+  "Removes a shop from those that the viewer saved. Idempotent."
+  unsaveShop("Global id of the shop." id: ID!): UnsaveShopPayload! @auth
+  "Saves a note for the viewer. Idempotent."
+  saveNote("Global id of the note." id: ID!): SaveNotePayload! @auth
+  "Removes a note from those that the viewer saved. Idempotent."
+  unsaveNote("Global id of the note." id: ID!): UnsaveNotePayload! @auth
+}
+`, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
 Requires a signed-in viewer with at least this role. ADMIN includes MERCHANT, which
 includes CUSTOMER. Anonymous requests fail with UNAUTHENTICATED, lower roles with
@@ -4370,7 +4955,7 @@ enum ErrorCode {
   ORDER_NOT_REDEEMABLE
   "The redemption cannot be disputed: the order is not used, or was used more than 24 hours ago."
   ORDER_NOT_DISPUTABLE
-  "The viewer's own shop sells the voucher."
+  "The viewer owns the shop, so they can neither rate it nor buy its vouchers."
   OWN_SHOP
   "The merchant took the voucher off sale."
   VOUCHER_OFF_SALE
@@ -4418,10 +5003,87 @@ type Shop implements Node {
   sold: Long!
   "Number of comments on notes about the shop."
   commentCount: Int!
-  "Average rating from 1 to 5; null until the shop has a rating."
+  """
+  Bayesian average of all ratings, from 1 to 5: few ratings stay near the prior. Null until the
+  shop has a rating or an imported score, which is then the prior.
+  """
   score: Float
+  "Number and averages of the ratings."
+  rating: ShopRating!
+  "Rating by the viewer; null if signed out or not rated."
+  viewerRating: Rating
   "Opening hours as free text; null if unknown."
   openHours: String
+  "Opening hours of ` + "`" + `openHours` + "`" + `; null if they are unknown or not understood."
+  hours: OpeningHours
+  "Whether the shop is open at the time of the request; null if its hours are unknown."
+  isOpen: Boolean
+  "IANA time zone of the shop, such as Asia/Shanghai."
+  timeZone: String!
+  "Phone number as free text; null if unknown."
+  phone: String
+  "URL of the website, http or https; null if unknown."
+  website: String
+  "Number of users who saved the shop."
+  saveCount: Int!
+  "Whether the viewer saved the shop; false if signed out."
+  isSaved: Boolean!
+}
+
+"Number and averages of the ratings of a shop. Averages are plain, from 1 to 5."
+type ShopRating {
+  "Average of the stars; null without ratings."
+  average: Float
+  "Number of ratings."
+  count: Int!
+  "Numbers of ratings with one to five stars, one star first. Five numbers."
+  distribution: [Int!]!
+  "Average for taste; null without values."
+  taste: Float
+  "Average for the environment; null without values."
+  environment: Float
+  "Average for the service; null without values."
+  service: Float
+}
+
+"A user's rating of a shop."
+type Rating {
+  "Stars, 1 to 5."
+  stars: Int!
+  "Taste, 1 to 5; null if not rated."
+  taste: Int
+  "Environment, 1 to 5; null if not rated."
+  environment: Int
+  "Service, 1 to 5; null if not rated."
+  service: Int
+  "Time of the last change."
+  updatedAt: Time!
+}
+
+"Opening hours of a shop, in its time zone."
+type OpeningHours {
+  "Opening hours in the syntax of OpenStreetMap, such as ` + "`" + `Mo-Fr 08:00-22:00` + "`" + `."
+  text: String!
+  "Hours of the current week: seven days, Monday first."
+  week: [OpeningDay!]!
+  "Next change of ` + "`" + `isOpen` + "`" + `; null if there is none."
+  nextChange: Time
+}
+
+"Opening hours of a weekday."
+type OpeningDay {
+  "1 is Monday, 7 is Sunday."
+  weekday: Int!
+  "Ranges in order; empty if closed."
+  ranges: [OpeningRange!]!
+}
+
+"A time range in which a shop is open."
+type OpeningRange {
+  "Opening time, HH:MM."
+  opens: String!
+  "Closing time, HH:MM. 24:00 and later are after midnight: 26:00 is two o'clock on the next day."
+  closes: String!
 }
 
 "A position on Earth, in WGS 84."
@@ -4464,13 +5126,28 @@ input ShopFilter {
   characters are ignored. Text that has only ignored characters matches all shops.
   """
   search: String
+  "True for shops that are open at the time of the request; false for those known to be closed."
+  openNow: Boolean
+  "Minimum ` + "`" + `score` + "`" + `, 1 to 5. Shops without a score do not match."
+  minScore: Float
+  "Minimum ` + "`" + `avgPrice` + "`" + `, in minor units. Shops without a price do not match."
+  minPrice: Int
+  "Maximum ` + "`" + `avgPrice` + "`" + `, in minor units. Shops without a price do not match."
+  maxPrice: Int
+  "Whether the shop has a voucher on sale: an ordinary one, or a flash voucher that has not ended."
+  hasVoucher: Boolean
+  "Whether the shop has a flash voucher on sale that has not ended. It may not have started."
+  hasFlashSale: Boolean
 }
 
 "Sort order of a list of shops."
 enum ShopOrder {
   "Nearest first. Requires ` + "`" + `near` + "`" + `: without it, the query is BAD_USER_INPUT."
   DISTANCE
-  "Highest score first. Shops without a score rank like a score of 3.8."
+  """
+  Highest score first. Shops without a score come last, by popularity: the number of vouchers
+  sold and of users who saved the shop.
+  """
   SCORE
   "Most vouchers sold first."
   SOLD
@@ -4522,6 +5199,36 @@ extend type Query {
   ): ShopConnection!
 }
 
+"Kind of a ranking of shops."
+enum ShopRankingKind {
+  """
+  Visits, notes, ratings and saves of the last 28 days. They weigh 1, 5, 3 and 3, and half
+  as much after two days.
+  """
+  TRENDING
+  "Highest score, of the shops with a score."
+  TOP_RATED
+  "Most vouchers sold, of the shops with sales."
+  BEST_SELLING
+}
+
+extend type Query {
+  """
+  The first 500 shops of a ranking. The first page is at most two seconds old. For ten minutes,
+  the following pages continue the same ranking, so that changes neither repeat nor hide shops.
+  """
+  shopRanking(
+    "Kind of ranking."
+    kind: ShopRankingKind!
+    "Only shops of this type; null for all."
+    typeId: ID
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
+    after: Cursor
+  ): ShopConnection!
+}
+
 "A position to store."
 input LocationInput {
   "Latitude in degrees, -85.05 to 85.05."
@@ -4546,8 +5253,17 @@ input CreateShopInput {
   location: LocationInput!
   "Average spend per person, in minor units, 0 to 100000000."
   avgPrice: Int
-  "Opening hours as free text, at most 120 characters."
+  """
+  Opening hours, at most 250 characters. The syntax of OpenStreetMap sets ` + "`" + `hours` + "`" + `; any other
+  text is only displayed.
+  """
   openHours: String
+  "Phone number, at most 40 characters."
+  phone: String
+  "URL of the website, http or https, at most 300 characters."
+  website: String
+  "IANA time zone, such as Asia/Shanghai; null for the zone of the server."
+  timeZone: String
 }
 
 "Changes to a shop. Omitted fields stay unchanged; null clears nullable fields."
@@ -4568,8 +5284,17 @@ input UpdateShopInput {
   location: LocationInput
   "Average spend per person, in minor units, 0 to 100000000."
   avgPrice: Int
-  "Opening hours as free text, at most 120 characters."
+  """
+  Opening hours, at most 250 characters. The syntax of OpenStreetMap sets ` + "`" + `hours` + "`" + `; any other
+  text is only displayed.
+  """
   openHours: String
+  "Phone number, at most 40 characters."
+  phone: String
+  "URL of the website, http or https, at most 300 characters."
+  website: String
+  "IANA time zone, such as Asia/Shanghai; null for the zone of the server."
+  timeZone: String
 }
 
 "Result of createShop."
@@ -5120,6 +5845,16 @@ func (ec *executionContext) childFields_DeleteNotePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type DeleteNotePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteRatingPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shop":
+		return ec.fieldContext_DeleteRatingPayload_shop(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteRatingPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteRatingPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DisputeRedemptionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -5340,6 +6075,12 @@ func (ec *executionContext) childFields_Note(ctx context.Context, field graphql.
 		return ec.fieldContext_Note_commentCount(ctx, field)
 	case "isLiked":
 		return ec.fieldContext_Note_isLiked(ctx, field)
+	case "saveCount":
+		return ec.fieldContext_Note_saveCount(ctx, field)
+	case "isSaved":
+		return ec.fieldContext_Note_isSaved(ctx, field)
+	case "authorRating":
+		return ec.fieldContext_Note_authorRating(ctx, field)
 	case "firstLikers":
 		return ec.fieldContext_Note_firstLikers(ctx, field)
 	case "createdAt":
@@ -5368,6 +6109,38 @@ func (ec *executionContext) childFields_NoteEdge(ctx context.Context, field grap
 		return ec.fieldContext_NoteEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NoteEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OpeningDay(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "weekday":
+		return ec.fieldContext_OpeningDay_weekday(ctx, field)
+	case "ranges":
+		return ec.fieldContext_OpeningDay_ranges(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OpeningDay", field.Name)
+}
+
+func (ec *executionContext) childFields_OpeningHours(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "text":
+		return ec.fieldContext_OpeningHours_text(ctx, field)
+	case "week":
+		return ec.fieldContext_OpeningHours_week(ctx, field)
+	case "nextChange":
+		return ec.fieldContext_OpeningHours_nextChange(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OpeningHours", field.Name)
+}
+
+func (ec *executionContext) childFields_OpeningRange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "opens":
+		return ec.fieldContext_OpeningRange_opens(ctx, field)
+	case "closes":
+		return ec.fieldContext_OpeningRange_closes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OpeningRange", field.Name)
 }
 
 func (ec *executionContext) childFields_Order(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5502,6 +6275,34 @@ func (ec *executionContext) childFields_QueueStats(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type QueueStats", field.Name)
 }
 
+func (ec *executionContext) childFields_RateShopPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shop":
+		return ec.fieldContext_RateShopPayload_shop(ctx, field)
+	case "rating":
+		return ec.fieldContext_RateShopPayload_rating(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RateShopPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RateShopPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Rating(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "stars":
+		return ec.fieldContext_Rating_stars(ctx, field)
+	case "taste":
+		return ec.fieldContext_Rating_taste(ctx, field)
+	case "environment":
+		return ec.fieldContext_Rating_environment(ctx, field)
+	case "service":
+		return ec.fieldContext_Rating_service(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Rating_updatedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Rating", field.Name)
+}
+
 func (ec *executionContext) childFields_RedeemOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -5530,6 +6331,26 @@ func (ec *executionContext) childFields_RefundOrderPayload(ctx context.Context, 
 		return ec.fieldContext_RefundOrderPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RefundOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SaveNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "note":
+		return ec.fieldContext_SaveNotePayload_note(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SaveNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SaveNotePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SaveShopPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shop":
+		return ec.fieldContext_SaveShopPayload_shop(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SaveShopPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SaveShopPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SendLoginCodePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5592,8 +6413,26 @@ func (ec *executionContext) childFields_Shop(ctx context.Context, field graphql.
 		return ec.fieldContext_Shop_commentCount(ctx, field)
 	case "score":
 		return ec.fieldContext_Shop_score(ctx, field)
+	case "rating":
+		return ec.fieldContext_Shop_rating(ctx, field)
+	case "viewerRating":
+		return ec.fieldContext_Shop_viewerRating(ctx, field)
 	case "openHours":
 		return ec.fieldContext_Shop_openHours(ctx, field)
+	case "hours":
+		return ec.fieldContext_Shop_hours(ctx, field)
+	case "isOpen":
+		return ec.fieldContext_Shop_isOpen(ctx, field)
+	case "timeZone":
+		return ec.fieldContext_Shop_timeZone(ctx, field)
+	case "phone":
+		return ec.fieldContext_Shop_phone(ctx, field)
+	case "website":
+		return ec.fieldContext_Shop_website(ctx, field)
+	case "saveCount":
+		return ec.fieldContext_Shop_saveCount(ctx, field)
+	case "isSaved":
+		return ec.fieldContext_Shop_isSaved(ctx, field)
 	case "notes":
 		return ec.fieldContext_Shop_notes(ctx, field)
 	case "orders":
@@ -5630,6 +6469,24 @@ func (ec *executionContext) childFields_ShopEdge(ctx context.Context, field grap
 		return ec.fieldContext_ShopEdge_distance(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ShopEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ShopRating(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "average":
+		return ec.fieldContext_ShopRating_average(ctx, field)
+	case "count":
+		return ec.fieldContext_ShopRating_count(ctx, field)
+	case "distribution":
+		return ec.fieldContext_ShopRating_distribution(ctx, field)
+	case "taste":
+		return ec.fieldContext_ShopRating_taste(ctx, field)
+	case "environment":
+		return ec.fieldContext_ShopRating_environment(ctx, field)
+	case "service":
+		return ec.fieldContext_ShopRating_service(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShopRating", field.Name)
 }
 
 func (ec *executionContext) childFields_ShopType(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5674,6 +6531,26 @@ func (ec *executionContext) childFields_UnlikeNotePayload(ctx context.Context, f
 		return ec.fieldContext_UnlikeNotePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UnlikeNotePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnsaveNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "note":
+		return ec.fieldContext_UnsaveNotePayload_note(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnsaveNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnsaveNotePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnsaveShopPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shop":
+		return ec.fieldContext_UnsaveShopPayload_shop(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnsaveShopPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnsaveShopPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateFlashVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5778,6 +6655,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_notes(ctx, field)
 	case "orders":
 		return ec.fieldContext_User_orders(ctx, field)
+	case "savedShops":
+		return ec.fieldContext_User_savedShops(ctx, field)
+	case "savedNotes":
+		return ec.fieldContext_User_savedNotes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -6108,6 +6989,20 @@ func (ec *executionContext) field_Mutation_deleteNote_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteRating_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "shopId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["shopId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_disputeRedemption_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6250,6 +7145,20 @@ func (ec *executionContext) field_Mutation_publishNote_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_rateShop_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.RateShopInput, error) {
+			return ec.unmarshalNRateShopInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRateShopInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_redeemOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6289,6 +7198,34 @@ func (ec *executionContext) field_Mutation_refundOrder_args(ctx context.Context,
 		return nil, err
 	}
 	args["orderId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_saveNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_saveShop_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
 	return args, nil
 }
 
@@ -6365,6 +7302,34 @@ func (ec *executionContext) field_Mutation_unlikeComment_args(ctx context.Contex
 }
 
 func (ec *executionContext) field_Mutation_unlikeNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unsaveNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unsaveShop_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
@@ -6683,6 +7648,44 @@ func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["to"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_shopRanking_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (shop.RankingKind, error) {
+			return ec.unmarshalNShopRankingKind2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRankingKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "typeId",
+		func(ctx context.Context, v any) (*scalar.ID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["typeId"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
 	return args, nil
 }
 
@@ -7107,6 +8110,50 @@ func (ec *executionContext) field_User_orders_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_User_savedNotes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_savedShops_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -8712,6 +9759,70 @@ func (ec *executionContext) _DeleteNotePayload_userErrors(ctx context.Context, f
 func (ec *executionContext) fieldContext_DeleteNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DeleteNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteRatingPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.DeleteRatingPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteRatingPayload_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shop, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalOShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteRatingPayload_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteRatingPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteRatingPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.DeleteRatingPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteRatingPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteRatingPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteRatingPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -11897,6 +13008,378 @@ func (ec *executionContext) fieldContext_Mutation_redeemOrder(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_rateShop(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rateShop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RateShop(ctx, fc.Args["input"].(model.RateShopInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.RateShopPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.RateShopPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RateShopPayload) graphql.Marshaler {
+			return ec.marshalNRateShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRateShopPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_rateShop(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RateShopPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rateShop_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteRating(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteRating(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteRating(ctx, fc.Args["shopId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.DeleteRatingPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.DeleteRatingPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteRatingPayload) graphql.Marshaler {
+			return ec.marshalNDeleteRatingPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteRatingPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteRating(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteRatingPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteRating_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_saveShop(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_saveShop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SaveShop(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.SaveShopPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.SaveShopPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.SaveShopPayload) graphql.Marshaler {
+			return ec.marshalNSaveShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSaveShopPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_saveShop(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SaveShopPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_saveShop_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unsaveShop(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unsaveShop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnsaveShop(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UnsaveShopPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UnsaveShopPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UnsaveShopPayload) graphql.Marshaler {
+			return ec.marshalNUnsaveShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnsaveShopPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unsaveShop(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnsaveShopPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unsaveShop_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_saveNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_saveNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SaveNote(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.SaveNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.SaveNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.SaveNotePayload) graphql.Marshaler {
+			return ec.marshalNSaveNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSaveNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_saveNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SaveNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_saveNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unsaveNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unsaveNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnsaveNote(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UnsaveNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UnsaveNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UnsaveNotePayload) graphql.Marshaler {
+			return ec.marshalNUnsaveNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnsaveNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unsaveNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnsaveNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unsaveNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createShop(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12618,6 +14101,153 @@ func (ec *executionContext) resolveBatch_Note_isLiked(ctx context.Context, field
 	)
 }
 
+func (ec *executionContext) _Note_saveCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_saveCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_saveCount(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_saveCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Note_saveCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.SaveCount(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[int](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.saveCount",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.SaveCount(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[int](
+		ctx,
+		results,
+		err,
+		"Note.saveCount",
+	)
+}
+
+func (ec *executionContext) _Note_isSaved(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_isSaved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_isSaved(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_isSaved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Note_isSaved(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsSaved(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.isSaved",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsSaved(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Note.isSaved",
+	)
+}
+
+func (ec *executionContext) _Note_authorRating(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_authorRating(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_authorRating(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *rating.Rating) graphql.Marshaler {
+			return ec.marshalORating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋratingᚐRating(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Note_authorRating(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Rating(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Note_authorRating(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.AuthorRating(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*rating.Rating](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.authorRating",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.AuthorRating(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[*rating.Rating](
+		ctx,
+		results,
+		err,
+		"Note.authorRating",
+	)
+}
+
 func (ec *executionContext) _Note_firstLikers(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12915,6 +14545,185 @@ func (ec *executionContext) resolveBatch_NoteEdge_node(ctx context.Context, fiel
 		err,
 		"NoteEdge.node",
 	)
+}
+
+func (ec *executionContext) _OpeningDay_weekday(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningDay) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningDay_weekday(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Weekday, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningDay_weekday(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpeningDay", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OpeningDay_ranges(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningDay) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningDay_ranges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ranges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []shop.OpeningRange) graphql.Marshaler {
+			return ec.marshalNOpeningRange2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningRangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningDay_ranges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OpeningDay",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OpeningRange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OpeningHours_text(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningHours) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningHours_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningHours_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpeningHours", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OpeningHours_week(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningHours) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningHours_week(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Week, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []shop.OpeningDay) graphql.Marshaler {
+			return ec.marshalNOpeningDay2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningDayᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningHours_week(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OpeningHours",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OpeningDay(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OpeningHours_nextChange(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningHours) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningHours_nextChange(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NextChange, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningHours_nextChange(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpeningHours", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _OpeningRange_opens(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningRange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningRange_opens(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Opens, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningRange_opens(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpeningRange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OpeningRange_closes(ctx context.Context, field graphql.CollectedField, obj *shop.OpeningRange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpeningRange_closes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Closes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpeningRange_closes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpeningRange", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Order_id(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
@@ -14929,6 +16738,50 @@ func (ec *executionContext) fieldContext_Query_shops(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_shopRanking(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_shopRanking(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ShopRanking(ctx, fc.Args["kind"].(shop.RankingKind), fc.Args["typeId"].(*scalar.ID), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Page) graphql.Marshaler {
+			return ec.marshalNShopConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_shopRanking(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShopConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_shopRanking_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_siteStats(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15293,6 +17146,217 @@ func (ec *executionContext) fieldContext_QueueStats_parked(_ context.Context, fi
 	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _RateShopPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.RateShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateShopPayload_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shop, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalOShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RateShopPayload_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RateShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RateShopPayload_rating(ctx context.Context, field graphql.CollectedField, obj *model.RateShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateShopPayload_rating(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rating, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *rating.Rating) graphql.Marshaler {
+			return ec.marshalORating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋratingᚐRating(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RateShopPayload_rating(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RateShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Rating(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RateShopPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.RateShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RateShopPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RateShopPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RateShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Rating_stars(ctx context.Context, field graphql.CollectedField, obj *rating.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Rating_stars(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stars, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Rating_stars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Rating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Rating_taste(ctx context.Context, field graphql.CollectedField, obj *rating.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Rating_taste(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Taste, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Rating_taste(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Rating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Rating_environment(ctx context.Context, field graphql.CollectedField, obj *rating.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Rating_environment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Environment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Rating_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Rating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Rating_service(ctx context.Context, field graphql.CollectedField, obj *rating.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Rating_service(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Service, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Rating_service(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Rating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Rating_updatedAt(ctx context.Context, field graphql.CollectedField, obj *rating.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Rating_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Rating_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Rating", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _RedeemOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RedeemOrderPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15475,6 +17539,134 @@ func (ec *executionContext) _RefundOrderPayload_userErrors(ctx context.Context, 
 func (ec *executionContext) fieldContext_RefundOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "RefundOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SaveNotePayload_note(ctx context.Context, field graphql.CollectedField, obj *model.SaveNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SaveNotePayload_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Note, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SaveNotePayload_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SaveNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SaveNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.SaveNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SaveNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SaveNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SaveNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SaveShopPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.SaveShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SaveShopPayload_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shop, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalOShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SaveShopPayload_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SaveShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SaveShopPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.SaveShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SaveShopPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SaveShopPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SaveShopPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -16022,6 +18214,116 @@ func (ec *executionContext) fieldContext_Shop_score(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
+func (ec *executionContext) _Shop_rating(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_rating(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_rating(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Rating) graphql.Marshaler {
+			return ec.marshalNShopRating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRating(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_rating(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShopRating(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Shop_rating(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Rating(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Rating](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.rating",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Rating(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[*shop.Rating](
+		ctx,
+		results,
+		err,
+		"Shop.rating",
+	)
+}
+
+func (ec *executionContext) _Shop_viewerRating(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_viewerRating(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_viewerRating(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *rating.Rating) graphql.Marshaler {
+			return ec.marshalORating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋratingᚐRating(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_viewerRating(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Rating(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Shop_viewerRating(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.ViewerRating(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*rating.Rating](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.viewerRating",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.ViewerRating(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[*rating.Rating](
+		ctx,
+		results,
+		err,
+		"Shop.viewerRating",
+	)
+}
+
 func (ec *executionContext) _Shop_openHours(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16043,6 +18345,268 @@ func (ec *executionContext) _Shop_openHours(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_Shop_openHours(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Shop_hours(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_hours(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_hours(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.OpeningHours) graphql.Marshaler {
+			return ec.marshalOOpeningHours2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningHours(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_hours(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OpeningHours(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Shop_hours(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Hours(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*shop.OpeningHours](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.hours",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Hours(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[*shop.OpeningHours](
+		ctx,
+		results,
+		err,
+		"Shop.hours",
+	)
+}
+
+func (ec *executionContext) _Shop_isOpen(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_isOpen(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_isOpen(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_isOpen(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Shop_isOpen(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsOpen(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.isOpen",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsOpen(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[*bool](
+		ctx,
+		results,
+		err,
+		"Shop.isOpen",
+	)
+}
+
+func (ec *executionContext) _Shop_timeZone(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_timeZone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_timeZone(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_timeZone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, true, true, errors.New("field of type String does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Shop_timeZone(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.TimeZone(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[string](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.timeZone",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.TimeZone(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[string](
+		ctx,
+		results,
+		err,
+		"Shop.timeZone",
+	)
+}
+
+func (ec *executionContext) _Shop_phone(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_phone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Phone, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_phone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Shop_website(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_website(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Website, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_website(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Shop_saveCount(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_saveCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SaveCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_saveCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Shop_isSaved(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_isSaved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_isSaved(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_isSaved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Shop", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Shop_isSaved(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsSaved(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.isSaved",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsSaved(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Shop.isSaved",
+	)
 }
 
 func (ec *executionContext) _Shop_notes(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
@@ -16580,6 +19144,144 @@ func (ec *executionContext) fieldContext_ShopEdge_distance(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ShopEdge", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
+func (ec *executionContext) _ShopRating_average(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_average(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Average, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_average(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShopRating_count(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ShopRating_distribution(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_distribution(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Distribution, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_distribution(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ShopRating_taste(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_taste(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Taste, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_taste(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShopRating_environment(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_environment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Environment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShopRating_service(ctx context.Context, field graphql.CollectedField, obj *shop.Rating) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShopRating_service(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Service, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShopRating_service(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShopRating", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
 func (ec *executionContext) _ShopType_id(ctx context.Context, field graphql.CollectedField, obj *shop.Type) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17022,6 +19724,134 @@ func (ec *executionContext) _UnlikeNotePayload_userErrors(ctx context.Context, f
 func (ec *executionContext) fieldContext_UnlikeNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "UnlikeNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnsaveNotePayload_note(ctx context.Context, field graphql.CollectedField, obj *model.UnsaveNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsaveNotePayload_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Note, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnsaveNotePayload_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnsaveNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnsaveNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UnsaveNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsaveNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnsaveNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnsaveNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnsaveShopPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.UnsaveShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsaveShopPayload_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shop, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalOShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnsaveShopPayload_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnsaveShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnsaveShopPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UnsaveShopPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsaveShopPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnsaveShopPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnsaveShopPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -18377,6 +21207,140 @@ func (ec *executionContext) resolveBatch_User_orders(ctx context.Context, field 
 		results,
 		err,
 		"User.orders",
+	)
+}
+
+func (ec *executionContext) _User_savedShops(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_savedShops(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_savedShops(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Page) graphql.Marshaler {
+			return ec.marshalOShopConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_savedShops(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShopConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_savedShops_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_savedShops(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.SavedShops(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.savedShops",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.SavedShops(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*shop.Page](
+		ctx,
+		results,
+		err,
+		"User.savedShops",
+	)
+}
+
+func (ec *executionContext) _User_savedNotes(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_savedNotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_savedNotes(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Page) graphql.Marshaler {
+			return ec.marshalONoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_savedNotes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_savedNotes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_savedNotes(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.SavedNotes(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*note.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.savedNotes",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.SavedNotes(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*note.Page](
+		ctx,
+		results,
+		err,
+		"User.savedNotes",
 	)
 }
 
@@ -19887,7 +22851,7 @@ func (ec *executionContext) unmarshalInputCreateShopInput(ctx context.Context, o
 		asMap["images"] = []any{}
 	}
 
-	fieldsInOrder := [...]string{"name", "typeId", "images", "area", "address", "location", "avgPrice", "openHours"}
+	fieldsInOrder := [...]string{"name", "typeId", "images", "area", "address", "location", "avgPrice", "openHours", "phone", "website", "timeZone"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -19950,6 +22914,27 @@ func (ec *executionContext) unmarshalInputCreateShopInput(ctx context.Context, o
 				return it, err
 			}
 			it.OpenHours = data
+		case "phone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Phone = data
+		case "website":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("website"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Website = data
+		case "timeZone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeZone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeZone = data
 		}
 	}
 	return it, nil
@@ -20175,7 +23160,7 @@ func (ec *executionContext) unmarshalInputPublishNoteInput(ctx context.Context, 
 		asMap["images"] = []any{}
 	}
 
-	fieldsInOrder := [...]string{"shopId", "title", "content", "images"}
+	fieldsInOrder := [...]string{"shopId", "title", "content", "images", "stars"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -20210,6 +23195,71 @@ func (ec *executionContext) unmarshalInputPublishNoteInput(ctx context.Context, 
 				return it, err
 			}
 			it.Images = data
+		case "stars":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stars"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Stars = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRateShopInput(ctx context.Context, obj any) (model.RateShopInput, error) {
+	var it model.RateShopInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"shopId", "stars", "taste", "environment", "service"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "shopId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shopId"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShopID = data
+		case "stars":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stars"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Stars = data
+		case "taste":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("taste"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Taste = data
+		case "environment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("environment"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Environment = data
+		case "service":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("service"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Service = data
 		}
 	}
 	return it, nil
@@ -20226,7 +23276,7 @@ func (ec *executionContext) unmarshalInputShopFilter(ctx context.Context, obj an
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"typeId", "search"}
+	fieldsInOrder := [...]string{"typeId", "search", "openNow", "minScore", "minPrice", "maxPrice", "hasVoucher", "hasFlashSale"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -20247,6 +23297,48 @@ func (ec *executionContext) unmarshalInputShopFilter(ctx context.Context, obj an
 				return it, err
 			}
 			it.Search = data
+		case "openNow":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("openNow"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OpenNow = data
+		case "minScore":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minScore"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MinScore = data
+		case "minPrice":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minPrice"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MinPrice = data
+		case "maxPrice":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPrice"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPrice = data
+		case "hasVoucher":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasVoucher"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasVoucher = data
+		case "hasFlashSale":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasFlashSale"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasFlashSale = data
 		}
 	}
 	return it, nil
@@ -20407,7 +23499,7 @@ func (ec *executionContext) unmarshalInputUpdateShopInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "typeId", "images", "area", "address", "location", "avgPrice", "openHours"}
+	fieldsInOrder := [...]string{"id", "name", "typeId", "images", "area", "address", "location", "avgPrice", "openHours", "phone", "website", "timeZone"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -20477,6 +23569,27 @@ func (ec *executionContext) unmarshalInputUpdateShopInput(ctx context.Context, o
 				return it, err
 			}
 			it.OpenHours = graphql.OmittableOf(data)
+		case "phone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Phone = graphql.OmittableOf(data)
+		case "website":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("website"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Website = graphql.OmittableOf(data)
+		case "timeZone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeZone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeZone = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil
@@ -21606,6 +24719,49 @@ func (ec *executionContext) _DeleteNotePayload(ctx context.Context, sel ast.Sele
 			}
 		case "userErrors":
 			out.Values[i] = ec._DeleteNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteRatingPayloadImplementors = []string{"DeleteRatingPayload"}
+
+func (ec *executionContext) _DeleteRatingPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteRatingPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteRatingPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteRatingPayload")
+		case "shop":
+			out.Values[i] = ec._DeleteRatingPayload_shop(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeleteRatingPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -23071,6 +26227,48 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "rateShop":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rateShop(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteRating":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteRating(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "saveShop":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_saveShop(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unsaveShop":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unsaveShop(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "saveNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_saveNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unsaveNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unsaveNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createShop":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createShop(ctx, field)
@@ -23356,6 +26554,120 @@ func (ec *executionContext) _Note(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "saveCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_saveCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "isSaved":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_isSaved(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "authorRating":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_authorRating(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "firstLikers":
 			field := field
 
@@ -23556,6 +26868,140 @@ func (ec *executionContext) _NoteEdge(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var openingDayImplementors = []string{"OpeningDay"}
+
+func (ec *executionContext) _OpeningDay(ctx context.Context, sel ast.SelectionSet, obj *shop.OpeningDay) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, openingDayImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OpeningDay")
+		case "weekday":
+			out.Values[i] = ec._OpeningDay_weekday(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ranges":
+			out.Values[i] = ec._OpeningDay_ranges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var openingHoursImplementors = []string{"OpeningHours"}
+
+func (ec *executionContext) _OpeningHours(ctx context.Context, sel ast.SelectionSet, obj *shop.OpeningHours) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, openingHoursImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OpeningHours")
+		case "text":
+			out.Values[i] = ec._OpeningHours_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "week":
+			out.Values[i] = ec._OpeningHours_week(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nextChange":
+			out.Values[i] = ec._OpeningHours_nextChange(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var openingRangeImplementors = []string{"OpeningRange"}
+
+func (ec *executionContext) _OpeningRange(ctx context.Context, sel ast.SelectionSet, obj *shop.OpeningRange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, openingRangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OpeningRange")
+		case "opens":
+			out.Values[i] = ec._OpeningRange_opens(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "closes":
+			out.Values[i] = ec._OpeningRange_closes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -24659,6 +28105,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "shopRanking":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_shopRanking(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "siteStats":
 			field := field
 
@@ -24840,6 +28308,112 @@ func (ec *executionContext) _QueueStats(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var rateShopPayloadImplementors = []string{"RateShopPayload"}
+
+func (ec *executionContext) _RateShopPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RateShopPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rateShopPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RateShopPayload")
+		case "shop":
+			out.Values[i] = ec._RateShopPayload_shop(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "rating":
+			out.Values[i] = ec._RateShopPayload_rating(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RateShopPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var ratingImplementors = []string{"Rating"}
+
+func (ec *executionContext) _Rating(ctx context.Context, sel ast.SelectionSet, obj *rating.Rating) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, ratingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Rating")
+		case "stars":
+			out.Values[i] = ec._Rating_stars(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "taste":
+			out.Values[i] = ec._Rating_taste(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "environment":
+			out.Values[i] = ec._Rating_environment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "service":
+			out.Values[i] = ec._Rating_service(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updatedAt":
+			out.Values[i] = ec._Rating_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var redeemOrderPayloadImplementors = []string{"RedeemOrderPayload"}
 
 func (ec *executionContext) _RedeemOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RedeemOrderPayload) graphql.Marshaler {
@@ -24945,6 +28519,92 @@ func (ec *executionContext) _RefundOrderPayload(ctx context.Context, sel ast.Sel
 			}
 		case "userErrors":
 			out.Values[i] = ec._RefundOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var saveNotePayloadImplementors = []string{"SaveNotePayload"}
+
+func (ec *executionContext) _SaveNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.SaveNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, saveNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SaveNotePayload")
+		case "note":
+			out.Values[i] = ec._SaveNotePayload_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SaveNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var saveShopPayloadImplementors = []string{"SaveShopPayload"}
+
+func (ec *executionContext) _SaveShopPayload(ctx context.Context, sel ast.SelectionSet, obj *model.SaveShopPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, saveShopPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SaveShopPayload")
+		case "shop":
+			out.Values[i] = ec._SaveShopPayload_shop(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SaveShopPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -25213,11 +28873,254 @@ func (ec *executionContext) _Shop(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "rating":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_rating(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "viewerRating":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_viewerRating(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "openHours":
 			out.Values[i] = ec._Shop_openHours(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "hours":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_hours(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "isOpen":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_isOpen(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "timeZone":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_timeZone(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "phone":
+			out.Values[i] = ec._Shop_phone(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "website":
+			out.Values[i] = ec._Shop_website(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "saveCount":
+			out.Values[i] = ec._Shop_saveCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "isSaved":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_isSaved(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "notes":
 			field := field
 
@@ -25591,6 +29494,69 @@ func (ec *executionContext) _ShopEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var shopRatingImplementors = []string{"ShopRating"}
+
+func (ec *executionContext) _ShopRating(ctx context.Context, sel ast.SelectionSet, obj *shop.Rating) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shopRatingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShopRating")
+		case "average":
+			out.Values[i] = ec._ShopRating_average(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "count":
+			out.Values[i] = ec._ShopRating_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "distribution":
+			out.Values[i] = ec._ShopRating_distribution(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "taste":
+			out.Values[i] = ec._ShopRating_taste(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "environment":
+			out.Values[i] = ec._ShopRating_environment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "service":
+			out.Values[i] = ec._ShopRating_service(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var shopTypeImplementors = []string{"ShopType", "Node"}
 
 func (ec *executionContext) _ShopType(ctx context.Context, sel ast.SelectionSet, obj *shop.Type) graphql.Marshaler {
@@ -25773,6 +29739,92 @@ func (ec *executionContext) _UnlikeNotePayload(ctx context.Context, sel ast.Sele
 			}
 		case "userErrors":
 			out.Values[i] = ec._UnlikeNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var unsaveNotePayloadImplementors = []string{"UnsaveNotePayload"}
+
+func (ec *executionContext) _UnsaveNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnsaveNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unsaveNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnsaveNotePayload")
+		case "note":
+			out.Values[i] = ec._UnsaveNotePayload_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UnsaveNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var unsaveShopPayloadImplementors = []string{"UnsaveShopPayload"}
+
+func (ec *executionContext) _UnsaveShopPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnsaveShopPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unsaveShopPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnsaveShopPayload")
+		case "shop":
+			out.Values[i] = ec._UnsaveShopPayload_shop(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UnsaveShopPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -26616,6 +30668,82 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._User_orders(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "savedShops":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_savedShops(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "savedNotes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_savedNotes(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -27522,6 +31650,16 @@ func (ec *executionContext) marshalNDeleteNotePayload2ᚖgithubᚗcomᚋtandian�
 	return ec._DeleteNotePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNDeleteRatingPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteRatingPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteRatingPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteRatingPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNDisputeRedemptionPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDisputeRedemptionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DisputeRedemptionPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -28055,6 +32193,46 @@ func (ec *executionContext) marshalNNoteEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋt
 	return ec._NoteEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNOpeningDay2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningDay(ctx context.Context, sel ast.SelectionSet, v shop.OpeningDay) graphql.Marshaler {
+	return ec._OpeningDay(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOpeningDay2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningDayᚄ(ctx context.Context, sel ast.SelectionSet, v []shop.OpeningDay) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOpeningDay2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningDay(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNOpeningRange2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningRange(ctx context.Context, sel ast.SelectionSet, v shop.OpeningRange) graphql.Marshaler {
+	return ec._OpeningRange(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOpeningRange2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningRangeᚄ(ctx context.Context, sel ast.SelectionSet, v []shop.OpeningRange) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOpeningRange2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningRange(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -28205,6 +32383,21 @@ func (ec *executionContext) marshalNQueueStats2ᚕgithubᚗcomᚋtandianᚑdev�
 	return ret
 }
 
+func (ec *executionContext) unmarshalNRateShopInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRateShopInput(ctx context.Context, v any) (model.RateShopInput, error) {
+	res, err := ec.unmarshalInputRateShopInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRateShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRateShopPayload(ctx context.Context, sel ast.SelectionSet, v *model.RateShopPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RateShopPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRedeemOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRedeemOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.RedeemOrderPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -28267,6 +32460,26 @@ func (ec *executionContext) marshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtan
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNSaveNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSaveNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.SaveNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SaveNotePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSaveShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSaveShopPayload(ctx context.Context, sel ast.SelectionSet, v *model.SaveShopPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SaveShopPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNSendLoginCodePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSendLoginCodePayload(ctx context.Context, sel ast.SelectionSet, v *model.SendLoginCodePayload) graphql.Marshaler {
@@ -28332,6 +32545,33 @@ func (ec *executionContext) marshalNShopEdge2ᚕgithubᚗcomᚋtandianᚑdevᚋt
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNShopRankingKind2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRankingKind(ctx context.Context, v any) (shop.RankingKind, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := shop.RankingKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNShopRankingKind2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRankingKind(ctx context.Context, sel ast.SelectionSet, v shop.RankingKind) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNShopRating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRating(ctx context.Context, sel ast.SelectionSet, v *shop.Rating) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ShopRating(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNShopType2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐType(ctx context.Context, sel ast.SelectionSet, v shop.Type) graphql.Marshaler {
@@ -28475,6 +32715,26 @@ func (ec *executionContext) marshalNUnlikeNotePayload2ᚖgithubᚗcomᚋtandian�
 		return graphql.Null
 	}
 	return ec._UnlikeNotePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnsaveNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnsaveNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.UnsaveNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnsaveNotePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnsaveShopPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnsaveShopPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnsaveShopPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnsaveShopPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNUpdateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherInput(ctx context.Context, v any) (model.UpdateFlashVoucherInput, error) {
@@ -29105,6 +33365,20 @@ func (ec *executionContext) marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandi
 	return ec._Note(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalONoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx context.Context, sel ast.SelectionSet, v *note.Page) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._NoteConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOOpeningHours2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐOpeningHours(ctx context.Context, sel ast.SelectionSet, v *shop.OpeningHours) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._OpeningHours(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -29172,6 +33446,13 @@ func (ec *executionContext) marshalOPayMethod2ᚖgithubᚗcomᚋtandianᚑdevᚋ
 	_ = ctx
 	res := scalar.MarshalString(string(*v))
 	return res
+}
+
+func (ec *executionContext) marshalORating2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋratingᚐRating(ctx context.Context, sel ast.SelectionSet, v *rating.Rating) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Rating(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalORole2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, v any) (*account.Role, error) {

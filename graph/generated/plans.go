@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -52,6 +53,9 @@ func Plans(cfg Config) plan.Tables {
 	typeNote := &plan.Type{Name: "Note", Is: []string{"Node"}}
 	typeNoteConnection := &plan.Type{Name: "NoteConnection", Is: []string{}}
 	typeNoteEdge := &plan.Type{Name: "NoteEdge", Is: []string{}}
+	typeOpeningDay := &plan.Type{Name: "OpeningDay", Is: []string{}}
+	typeOpeningHours := &plan.Type{Name: "OpeningHours", Is: []string{}}
+	typeOpeningRange := &plan.Type{Name: "OpeningRange", Is: []string{}}
 	typeOrder := &plan.Type{Name: "Order", Is: []string{"Node"}}
 	typeOrderConnection := &plan.Type{Name: "OrderConnection", Is: []string{}}
 	typeOrderEdge := &plan.Type{Name: "OrderEdge", Is: []string{}}
@@ -60,10 +64,12 @@ func Plans(cfg Config) plan.Tables {
 	typePageInfo := &plan.Type{Name: "PageInfo", Is: []string{}}
 	typeQuery := &plan.Type{Name: "Query", Is: []string{}}
 	typeQueueStats := &plan.Type{Name: "QueueStats", Is: []string{}}
+	typeRating := &plan.Type{Name: "Rating", Is: []string{}}
 	typeSession := &plan.Type{Name: "Session", Is: []string{}}
 	typeShop := &plan.Type{Name: "Shop", Is: []string{"Node"}}
 	typeShopConnection := &plan.Type{Name: "ShopConnection", Is: []string{}}
 	typeShopEdge := &plan.Type{Name: "ShopEdge", Is: []string{}}
+	typeShopRating := &plan.Type{Name: "ShopRating", Is: []string{}}
 	typeShopType := &plan.Type{Name: "ShopType", Is: []string{"Node"}}
 	typeUser := &plan.Type{Name: "User", Is: []string{"Node"}}
 	typeUserConnection := &plan.Type{Name: "UserConnection", Is: []string{}}
@@ -323,6 +329,15 @@ func Plans(cfg Config) plan.Tables {
 			"isLiked": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*note.Note, args any) ([]bool, error) {
 				return resolver.IsLiked(ctx, objs)
 			}),
+			"saveCount": plan.LoadedScalar(scalar.AppendInt, func(ctx context.Context, objs []*note.Note, args any) ([]int, error) {
+				return resolver.SaveCount(ctx, objs)
+			}),
+			"isSaved": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*note.Note, args any) ([]bool, error) {
+				return resolver.IsSaved(ctx, objs)
+			}),
+			"authorRating": plan.LoadedObject(typeRating, func(ctx context.Context, objs []*note.Note, args any) ([]*rating.Rating, error) {
+				return resolver.AuthorRating(ctx, objs)
+			}).Nullable(),
 			"firstLikers": plan.LoadedList(typeUser, plan.ListRefs(func(ctx context.Context, objs []*note.Note, args any) ([][]account.User, error) {
 				return resolver.FirstLikers(ctx, objs, args.(*argumentsNoteFirstLikers).first)
 			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
@@ -368,6 +383,27 @@ func Plans(cfg Config) plan.Tables {
 			"node": plan.LoadedObject(typeNote, func(ctx context.Context, objs []*note.Edge, args any) ([]*note.Note, error) {
 				return resolver.Node(ctx, objs)
 			}),
+		}
+	}
+	{
+		typeOpeningDay.Fields = map[string]*plan.Field{
+			"weekday": plan.Scalar(func(out []byte, obj *shop.OpeningDay) []byte { return scalar.AppendInt(out, obj.Weekday) }),
+			"ranges":  plan.ObjectList(typeOpeningRange, func(obj *shop.OpeningDay) []*shop.OpeningRange { return plan.Pointers(obj.Ranges) }),
+		}
+	}
+	{
+		typeOpeningHours.Fields = map[string]*plan.Field{
+			"text": plan.Scalar(func(out []byte, obj *shop.OpeningHours) []byte { return scalar.AppendString(out, obj.Text) }),
+			"week": plan.ObjectList(typeOpeningDay, func(obj *shop.OpeningHours) []*shop.OpeningDay { return plan.Pointers(obj.Week) }),
+			"nextChange": plan.Scalar(func(out []byte, obj *shop.OpeningHours) []byte {
+				return plan.OrNull(out, obj.NextChange, scalar.AppendTime)
+			}).Nullable(),
+		}
+	}
+	{
+		typeOpeningRange.Fields = map[string]*plan.Field{
+			"opens":  plan.Scalar(func(out []byte, obj *shop.OpeningRange) []byte { return scalar.AppendString(out, obj.Opens) }),
+			"closes": plan.Scalar(func(out []byte, obj *shop.OpeningRange) []byte { return scalar.AppendString(out, obj.Closes) }),
 		}
 	}
 	{
@@ -720,6 +756,33 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
+			"shopRanking": plan.LoadedObject(typeShopConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*shop.Page, error) {
+				return resolver.ShopRanking(ctx, args.(*argumentsQueryShopRanking).kind, args.(*argumentsQueryShopRanking).typeID, args.(*argumentsQueryShopRanking).first, args.(*argumentsQueryShopRanking).after)
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
+				args := &argumentsQueryShopRanking{}
+				var err error
+				if v, ok := raw["kind"]; ok {
+					if args.kind, err = ec.unmarshalNShopRankingKind2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐRankingKind(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				if v, ok := raw["typeId"]; ok {
+					if args.typeID, err = ec.unmarshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				if v, ok := raw["first"]; ok {
+					if args.first, err = ec.unmarshalNInt2int(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				if v, ok := raw["after"]; ok {
+					if args.after, err = ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				return args, nil
+			}),
 			"siteStats": plan.Guard[struct{}](plan.LoadedList(typeVisitStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]visit.Stats, error) {
 				return resolver.SiteStats(ctx, args.(*argumentsQuerySiteStats).from, args.(*argumentsQuerySiteStats).to)
 			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
@@ -793,6 +856,17 @@ func Plans(cfg Config) plan.Tables {
 		}
 	}
 	{
+		typeRating.Fields = map[string]*plan.Field{
+			"stars": plan.Scalar(func(out []byte, obj *rating.Rating) []byte { return scalar.AppendInt(out, obj.Stars) }),
+			"taste": plan.Scalar(func(out []byte, obj *rating.Rating) []byte { return plan.OrNull(out, obj.Taste, scalar.AppendInt) }).Nullable(),
+			"environment": plan.Scalar(func(out []byte, obj *rating.Rating) []byte {
+				return plan.OrNull(out, obj.Environment, scalar.AppendInt)
+			}).Nullable(),
+			"service":   plan.Scalar(func(out []byte, obj *rating.Rating) []byte { return plan.OrNull(out, obj.Service, scalar.AppendInt) }).Nullable(),
+			"updatedAt": plan.Scalar(func(out []byte, obj *rating.Rating) []byte { return scalar.AppendTime(out, obj.UpdatedAt) }),
+		}
+	}
+	{
 		typeSession.Fields = map[string]*plan.Field{
 			"id":         plan.Scalar(func(out []byte, obj *account.Session) []byte { return scalar.AppendNum(out, obj.ID, "Session") }),
 			"createdAt":  plan.Scalar(func(out []byte, obj *account.Session) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
@@ -821,7 +895,30 @@ func Plans(cfg Config) plan.Tables {
 			"sold":         plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendLong(out, obj.Sold) }),
 			"commentCount": plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendInt(out, obj.CommentCount) }),
 			"score":        plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Score, scalar.AppendFloat) }).Nullable(),
-			"openHours":    plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.OpenHours, scalar.AppendString) }).Nullable(),
+			"rating": plan.LoadedObject(typeShopRating, func(ctx context.Context, objs []*shop.Shop, args any) ([]*shop.Rating, error) {
+				return resolver.Rating(ctx, objs)
+			}),
+			"viewerRating": plan.LoadedObject(typeRating, func(ctx context.Context, objs []*shop.Shop, args any) ([]*rating.Rating, error) {
+				return resolver.ViewerRating(ctx, objs)
+			}).Nullable(),
+			"openHours": plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.OpenHours, scalar.AppendString) }).Nullable(),
+			"hours": plan.LoadedObject(typeOpeningHours, func(ctx context.Context, objs []*shop.Shop, args any) ([]*shop.OpeningHours, error) {
+				return resolver.Hours(ctx, objs)
+			}).Nullable(),
+			"isOpen": plan.LoadedScalar(func(out []byte, v *bool) []byte {
+				return plan.OrNull(out, v, func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) })
+			}, func(ctx context.Context, objs []*shop.Shop, args any) ([]*bool, error) {
+				return resolver.IsOpen(ctx, objs)
+			}).Nullable(),
+			"timeZone": plan.LoadedScalar(scalar.AppendString, func(ctx context.Context, objs []*shop.Shop, args any) ([]string, error) {
+				return resolver.TimeZone(ctx, objs)
+			}),
+			"phone":     plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Phone, scalar.AppendString) }).Nullable(),
+			"website":   plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Website, scalar.AppendString) }).Nullable(),
+			"saveCount": plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendInt(out, obj.SaveCount) }),
+			"isSaved": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*shop.Shop, args any) ([]bool, error) {
+				return resolver.IsSaved(ctx, objs)
+			}),
 			"notes": plan.LoadedObject(typeNoteConnection, func(ctx context.Context, objs []*shop.Shop, args any) ([]*note.Page, error) {
 				return resolver.Notes(ctx, objs, args.(*argumentsShopNotes).first, args.(*argumentsShopNotes).after)
 			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
@@ -967,6 +1064,18 @@ func Plans(cfg Config) plan.Tables {
 				return resolver.Node(ctx, objs)
 			}),
 			"distance": plan.Scalar(func(out []byte, obj *shop.Edge) []byte { return plan.OrNull(out, obj.Distance, scalar.AppendFloat) }).Nullable(),
+		}
+	}
+	{
+		typeShopRating.Fields = map[string]*plan.Field{
+			"average":      plan.Scalar(func(out []byte, obj *shop.Rating) []byte { return plan.OrNull(out, obj.Average, scalar.AppendFloat) }).Nullable(),
+			"count":        plan.Scalar(func(out []byte, obj *shop.Rating) []byte { return scalar.AppendInt(out, obj.Count) }),
+			"distribution": plan.Scalar(func(out []byte, obj *shop.Rating) []byte { return plan.List(out, obj.Distribution, scalar.AppendInt) }),
+			"taste":        plan.Scalar(func(out []byte, obj *shop.Rating) []byte { return plan.OrNull(out, obj.Taste, scalar.AppendFloat) }).Nullable(),
+			"environment": plan.Scalar(func(out []byte, obj *shop.Rating) []byte {
+				return plan.OrNull(out, obj.Environment, scalar.AppendFloat)
+			}).Nullable(),
+			"service": plan.Scalar(func(out []byte, obj *shop.Rating) []byte { return plan.OrNull(out, obj.Service, scalar.AppendFloat) }).Nullable(),
 		}
 	}
 	{
@@ -1153,6 +1262,40 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
+			"savedShops": plan.LoadedObject(typeShopConnection, func(ctx context.Context, objs []*account.User, args any) ([]*shop.Page, error) {
+				return resolver.SavedShops(ctx, objs, args.(*argumentsUserSavedShops).first, args.(*argumentsUserSavedShops).after)
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
+				args := &argumentsUserSavedShops{}
+				var err error
+				if v, ok := raw["first"]; ok {
+					if args.first, err = ec.unmarshalNInt2int(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				if v, ok := raw["after"]; ok {
+					if args.after, err = ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				return args, nil
+			}),
+			"savedNotes": plan.LoadedObject(typeNoteConnection, func(ctx context.Context, objs []*account.User, args any) ([]*note.Page, error) {
+				return resolver.SavedNotes(ctx, objs, args.(*argumentsUserSavedNotes).first, args.(*argumentsUserSavedNotes).after)
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
+				args := &argumentsUserSavedNotes{}
+				var err error
+				if v, ok := raw["first"]; ok {
+					if args.first, err = ec.unmarshalNInt2int(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				if v, ok := raw["after"]; ok {
+					if args.after, err = ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v); err != nil {
+						return nil, err
+					}
+				}
+				return args, nil
+			}),
 		}
 	}
 	{
@@ -1269,6 +1412,13 @@ type argumentsQueryShops struct {
 	after   *page.Cursor
 }
 
+type argumentsQueryShopRanking struct {
+	kind   shop.RankingKind
+	typeID *scalar.ID
+	first  int
+	after  *page.Cursor
+}
+
 type argumentsQuerySiteStats struct {
 	from civil.Date
 	to   civil.Date
@@ -1348,4 +1498,14 @@ type argumentsUserOrders struct {
 	status []order.Status
 	first  int
 	after  *page.Cursor
+}
+
+type argumentsUserSavedShops struct {
+	first int
+	after *page.Cursor
+}
+
+type argumentsUserSavedNotes struct {
+	first int
+	after *page.Cursor
 }

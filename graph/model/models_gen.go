@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
@@ -132,8 +133,15 @@ type CreateShopInput struct {
 	Location *geo.Point `json:"location"`
 	// Average spend per person, in minor units, 0 to 100000000.
 	AvgPrice *int `json:"avgPrice,omitempty"`
-	// Opening hours as free text, at most 120 characters.
+	// Opening hours, at most 250 characters. The syntax of OpenStreetMap sets `hours`; any other
+	// text is only displayed.
 	OpenHours *string `json:"openHours,omitempty"`
+	// Phone number, at most 40 characters.
+	Phone *string `json:"phone,omitempty"`
+	// URL of the website, http or https, at most 300 characters.
+	Website *string `json:"website,omitempty"`
+	// IANA time zone, such as Asia/Shanghai; null for the zone of the server.
+	TimeZone *string `json:"timeZone,omitempty"`
 }
 
 // Result of createShop.
@@ -183,6 +191,14 @@ type DeleteNotePayload struct {
 	// Global id of the deleted note; null if none was deleted.
 	DeletedNoteID *scalar.ID `json:"deletedNoteId,omitempty"`
 	// Reasons for the rejection: NOT_FOUND.
+	UserErrors []apierror.UserError `json:"userErrors"`
+}
+
+// Result of deleteRating.
+type DeleteRatingPayload struct {
+	// The shop with its new score; null if it does not exist.
+	Shop *shop.Shop `json:"shop,omitempty"`
+	// Reasons for the rejection: NOT_FOUND (the shop), LIMIT_REACHED (hourly limit).
 	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
@@ -310,13 +326,16 @@ type PublishNoteInput struct {
 	Content string `json:"content"`
 	// URLs of uploaded images, at most 9. Any other URL, or a duplicate, is IMAGE_REJECTED.
 	Images []string `json:"images"`
+	// Also rates the shop with 1 to 5 stars, as rateShop does; null for no rating.
+	Stars *int `json:"stars,omitempty"`
 }
 
 // Result of publishNote.
 type PublishNotePayload struct {
 	// The new note; null if none was published.
 	Note *note.Note `json:"note,omitempty"`
-	// Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit).
+	// Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, OWN_SHOP (with
+	// `stars`), LIMIT_REACHED (hourly limit). If there is one, nothing was stored.
 	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
@@ -335,6 +354,30 @@ type QueueStats struct {
 	OldestSeconds float64 `json:"oldestSeconds"`
 	// Number of jobs that failed too often. They are not retried until an operator requeues them.
 	Parked int `json:"parked"`
+}
+
+// A rating to store.
+type RateShopInput struct {
+	// Global id of the shop.
+	ShopID scalar.ID `json:"shopId"`
+	// Stars, 1 to 5.
+	Stars int `json:"stars"`
+	// Taste, 1 to 5; null for none.
+	Taste *int `json:"taste,omitempty"`
+	// Environment, 1 to 5; null for none.
+	Environment *int `json:"environment,omitempty"`
+	// Service, 1 to 5; null for none.
+	Service *int `json:"service,omitempty"`
+}
+
+// Result of rateShop.
+type RateShopPayload struct {
+	// The shop with its new score; null if nothing was stored.
+	Shop *shop.Shop `json:"shop,omitempty"`
+	// The viewer's rating; null if nothing was stored.
+	Rating *rating.Rating `json:"rating,omitempty"`
+	// Reasons for the rejection: NOT_FOUND, INVALID_INPUT, OWN_SHOP, LIMIT_REACHED (hourly limit).
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of redeemOrder.
@@ -358,6 +401,22 @@ type RefundOrderPayload struct {
 	// The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE.
+	UserErrors []apierror.UserError `json:"userErrors"`
+}
+
+// Result of saveNote.
+type SaveNotePayload struct {
+	// The note with its new number of saves; null if it does not exist.
+	Note *note.Note `json:"note,omitempty"`
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
+	UserErrors []apierror.UserError `json:"userErrors"`
+}
+
+// Result of saveShop.
+type SaveShopPayload struct {
+	// The shop with its new number of saves; null if it does not exist.
+	Shop *shop.Shop `json:"shop,omitempty"`
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
@@ -385,6 +444,18 @@ type ShopFilter struct {
 	// characters are enough. Case, accents, character width, spaces, punctuation and invisible
 	// characters are ignored. Text that has only ignored characters matches all shops.
 	Search *string `json:"search,omitempty"`
+	// True for shops that are open at the time of the request; false for those known to be closed.
+	OpenNow *bool `json:"openNow,omitempty"`
+	// Minimum `score`, 1 to 5. Shops without a score do not match.
+	MinScore *float64 `json:"minScore,omitempty"`
+	// Minimum `avgPrice`, in minor units. Shops without a price do not match.
+	MinPrice *int `json:"minPrice,omitempty"`
+	// Maximum `avgPrice`, in minor units. Shops without a price do not match.
+	MaxPrice *int `json:"maxPrice,omitempty"`
+	// Whether the shop has a voucher on sale: an ordinary one, or a flash voucher that has not ended.
+	HasVoucher *bool `json:"hasVoucher,omitempty"`
+	// Whether the shop has a flash voucher on sale that has not ended. It may not have started.
+	HasFlashSale *bool `json:"hasFlashSale,omitempty"`
 }
 
 type Subscription struct {
@@ -410,6 +481,22 @@ type UnlikeCommentPayload struct {
 type UnlikeNotePayload struct {
 	// The note with its current like count; null if it does not exist.
 	Note *note.Note `json:"note,omitempty"`
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
+	UserErrors []apierror.UserError `json:"userErrors"`
+}
+
+// Result of unsaveNote.
+type UnsaveNotePayload struct {
+	// The note with its new number of saves; null if it does not exist.
+	Note *note.Note `json:"note,omitempty"`
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
+	UserErrors []apierror.UserError `json:"userErrors"`
+}
+
+// Result of unsaveShop.
+type UnsaveShopPayload struct {
+	// The shop with its new number of saves; null if it does not exist.
+	Shop *shop.Shop `json:"shop,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []apierror.UserError `json:"userErrors"`
 }
@@ -486,8 +573,15 @@ type UpdateShopInput struct {
 	Location graphql.Omittable[*geo.Point] `json:"location,omitempty"`
 	// Average spend per person, in minor units, 0 to 100000000.
 	AvgPrice graphql.Omittable[*int] `json:"avgPrice,omitempty"`
-	// Opening hours as free text, at most 120 characters.
+	// Opening hours, at most 250 characters. The syntax of OpenStreetMap sets `hours`; any other
+	// text is only displayed.
 	OpenHours graphql.Omittable[*string] `json:"openHours,omitempty"`
+	// Phone number, at most 40 characters.
+	Phone graphql.Omittable[*string] `json:"phone,omitempty"`
+	// URL of the website, http or https, at most 300 characters.
+	Website graphql.Omittable[*string] `json:"website,omitempty"`
+	// IANA time zone, such as Asia/Shanghai; null for the zone of the server.
+	TimeZone graphql.Omittable[*string] `json:"timeZone,omitempty"`
 }
 
 // Result of updateShop.

@@ -157,6 +157,7 @@ func (c *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 		Shops: shop.New(client, c.hub, c.outbox, shop.Config{
 			Redis: c.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),
 			Quota: limits.Limit("shops", cfg.ShopsPerUser), Registerer: reg, Log: log,
+			Prior: shop.Prior{Mean: cfg.RatingPriorMean, Weight: cfg.RatingPriorWeight}, Zone: c.zone,
 		}),
 		Caches: c.hub,
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/rating"
+	"github.com/tandian-dev/tandian/internal/save"
 )
 
 // Adapters between notes, likes, comments, follows, the feed and users. All of them lock
@@ -41,6 +43,10 @@ func (c *Components) openSocial(cfg *config.Config, client *ent.Client, limits *
 	c.Follows = follow.New(client, c.hub, c.outbox, follow.Config{
 		Users: counted, Head: c.Notes.LockHead, Notify: c.publishFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
+	c.Ratings = rating.New(client, c.hub, c.outbox, rating.Config{Shops: c.Shops, Quota: limits.Limit("ratings", cfg.RatingsPerUser)})
+	saves := limits.Limit("saves", cfg.SavesPerUser) // of shops and notes together
+	c.ShopSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Shop, Target: c.Shops, Quota: saves})
+	c.NoteSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Note, Quota: saves})
 	hints := c.feedHints(cfg, reg, log)
 	c.Feed = feed.New(client, c.hub, c.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,

@@ -79,12 +79,17 @@ type Config struct {
 	UploadsPerUser int    // pictures per hour and user; 0 is no limit
 	DemoPictures   bool   // draw pictures for the demo town on the first start
 
+	RatingPriorMean   float64 // of the score of a shop before its first rating, 1 to 5
+	RatingPriorWeight float64 // number of ratings that the prior weighs
+
 	DeletedTextRetention time.Duration // after which texts of deleted notes and their comments are cleared
 
-	NotesPerUser    int // new notes per hour and user. For this and the next five, 0 is no limit; accounts younger than a day get a tenth
+	NotesPerUser    int // new notes per hour and user. For this and the next seven, 0 is no limit; accounts younger than a day get a tenth
 	CommentsPerUser int // new comments and replies
 	LikesPerUser    int // likes and unlikes
 	FollowsPerUser  int // follows and unfollows
+	RatingsPerUser  int // new, changed and deleted ratings
+	SavesPerUser    int // saves and unsaves of shops and notes
 	ShopsPerUser    int // new shops
 	VouchersPerUser int // new vouchers, including flash sales
 
@@ -121,8 +126,8 @@ func Default() Config {
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
 		CodesPerHour: 1000, CodesPerAddress: 200, LoginsPerAddress: 600, WrongCodesPerHour: 1000,
 		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128, FeedPushThreshold: 100_000,
-		UploadsPerUser: 200, DemoPictures: true, DeletedTextRetention: 30 * 24 * time.Hour,
-		NotesPerUser: 60, CommentsPerUser: 300, LikesPerUser: 1000, FollowsPerUser: 500, ShopsPerUser: 20, VouchersPerUser: 100,
+		UploadsPerUser: 200, DemoPictures: true, RatingPriorMean: 3.8, RatingPriorWeight: 10, DeletedTextRetention: 30 * 24 * time.Hour,
+		NotesPerUser: 60, CommentsPerUser: 300, LikesPerUser: 1000, FollowsPerUser: 500, RatingsPerUser: 60, SavesPerUser: 1000, ShopsPerUser: 20, VouchersPerUser: 100,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
@@ -134,6 +139,7 @@ func Default() Config {
 // they write a lot as few users.
 func (c *Config) LiftContentLimits() {
 	c.NotesPerUser, c.CommentsPerUser, c.LikesPerUser = 0, 0, 0
+	c.RatingsPerUser, c.SavesPerUser = 0, 0
 	c.FollowsPerUser, c.ShopsPerUser, c.VouchersPerUser = 0, 0, 0
 }
 
@@ -204,6 +210,12 @@ func (c *Config) Check() error {
 	if c.DeletedTextRetention < time.Hour || c.DeletedTextRetention > 10*365*24*time.Hour {
 		refuse("deleted-text-retention", "must be 1 to 87600 hours, not %v", c.DeletedTextRetention)
 	}
+	if !(c.RatingPriorMean >= 1 && c.RatingPriorMean <= 5) {
+		refuse("rating-prior-mean", "must be 1 to 5, not %v", c.RatingPriorMean)
+	}
+	if !(c.RatingPriorWeight >= 0.1 && c.RatingPriorWeight <= 1e6) {
+		refuse("rating-prior-weight", "must be 0.1 to 1000000, not %v", c.RatingPriorWeight)
+	}
 	c.checkCodes(refuse)
 	c.checkOrders(refuse)
 	if c.MediaURL != "" {
@@ -213,7 +225,7 @@ func (c *Config) Check() error {
 	}
 	for name, n := range map[string]int{
 		"codes-per-hour": c.CodesPerHour, "codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "wrong-codes-per-hour": c.WrongCodesPerHour, "uploads-per-user": c.UploadsPerUser,
-		"notes-per-user": c.NotesPerUser, "comments-per-user": c.CommentsPerUser, "likes-per-user": c.LikesPerUser,
+		"notes-per-user": c.NotesPerUser, "comments-per-user": c.CommentsPerUser, "likes-per-user": c.LikesPerUser, "ratings-per-user": c.RatingsPerUser, "saves-per-user": c.SavesPerUser,
 		"follows-per-user": c.FollowsPerUser, "shops-per-user": c.ShopsPerUser, "vouchers-per-user": c.VouchersPerUser,
 	} {
 		if n < 0 || n > 1_000_000 {

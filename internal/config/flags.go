@@ -51,6 +51,11 @@ func (s *settings) number(to *int, name, usage string) {
 	s.annotate(name)
 }
 
+func (s *settings) float(to *float64, name, usage string) {
+	s.Float64Var(to, name, *to, usage)
+	s.annotate(name)
+}
+
 func (s *settings) duration(to *time.Duration, name, usage string) {
 	s.DurationVar(to, name, *to, usage)
 	s.annotate(name)
@@ -146,6 +151,10 @@ func (c *Config) contentFlags(s *settings) {
 	s.number(&c.FeedPushThreshold, "feed-push-threshold", "push the notes of authors with fewer than `NUMBER` followers; feeds merge the notes of other authors when they are read")
 	s.duration(&c.DeletedTextRetention, "deleted-text-retention", "erase the text of deleted notes and their comments after `DURATION`")
 
+	s.group = "Ratings"
+	s.float(&c.RatingPriorMean, "rating-prior-mean", "assume a mean of `STARS` for shops with few ratings, 1 to 5; after a change, run tandian reconcile")
+	s.float(&c.RatingPriorWeight, "rating-prior-weight", "let that mean weigh as much as `NUMBER` ratings; after a change, run tandian reconcile")
+
 	s.group = "Pictures"
 	s.text(&c.MediaURL, "media-url", "store pictures at `URL`, the same for all instances; the folder media in --data-dir if empty:\n"+
 		"file:///FOLDER, or\ns3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME\nwith keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
@@ -160,6 +169,8 @@ func (c *Config) quotaFlags(s *settings) {
 	s.number(&c.CommentsPerUser, "comments-per-user", "accept `NUMBER` comments and replies an hour from each user"+young)
 	s.number(&c.LikesPerUser, "likes-per-user", "accept `NUMBER` like changes an hour from each user"+young)
 	s.number(&c.FollowsPerUser, "follows-per-user", "accept `NUMBER` follow changes an hour from each user"+young)
+	s.number(&c.RatingsPerUser, "ratings-per-user", "accept `NUMBER` new, changed and deleted ratings an hour from each user"+young)
+	s.number(&c.SavesPerUser, "saves-per-user", "accept `NUMBER` saves and unsaves of shops and notes an hour from each user"+young)
 	s.number(&c.ShopsPerUser, "shops-per-user", "accept `NUMBER` new shops an hour from each user"+young)
 	s.number(&c.VouchersPerUser, "vouchers-per-user", "accept `NUMBER` new vouchers an hour from each user, including flash sales"+young)
 }

@@ -49,6 +49,8 @@ func (c *Counts) ReadJSON(text []byte) bool {
 			c.Likes = int(n)
 		case `"comments"`:
 			c.Comments = int(n)
+		case `"saves"`:
+			c.Saves = int(n)
 		case `"hot"`:
 			c.Hot = n
 		case `"version"`:

@@ -40,12 +40,13 @@ type Note struct {
 	CreatedAt time.Time         `json:"created_at"`
 }
 
-// Counts holds the like and comment counters of a note.
+// Counts holds the counters of a note.
 type Counts struct {
 	Likes    int   `json:"likes"`
-	Comments int   `json:"comments"` // including replies
-	Hot      int64 `json:"hot"`      // hot rank, see hotRank
-	Version  int64 `json:"version"`  // incremented by every change
+	Comments int   `json:"comments"`        // including replies
+	Saves    int   `json:"saves,omitempty"` // users who saved it
+	Hot      int64 `json:"hot"`             // hot rank, see hotRank
+	Version  int64 `json:"version"`         // incremented by every change
 }
 
 // Shops provides the shops that notes are about.

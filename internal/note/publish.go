@@ -44,6 +44,7 @@ type Draft struct {
 	Title   string
 	Content string
 	Images  []string // paths below /media, each once, at most [mediapath.MaxImages]
+	Stars   *int     // rating of the shop, 1 to 5; nil for none
 }
 
 // check normalizes the texts and returns all their errors.

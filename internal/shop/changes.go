@@ -3,6 +3,8 @@ package shop
 import (
 	"cmp"
 	"context"
+	"net/url"
+	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
@@ -12,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Details describes a new shop. Texts become one line each. A nil or blank Area or
-// OpenHours is unknown.
+// Details describes a new shop. Texts become one line each. A nil or blank optional
+// text is unknown.
 type Details struct {
 	Name      string
 	TypeID    int64
@@ -23,10 +25,13 @@ type Details struct {
 	At        geo.Point
 	AvgPrice  *int // minor units per person; nil is unknown
 	OpenHours *string
+	Phone     *string
+	Website   *string // URL, http or https
+	TimeZone  *string // IANA name; nil is the zone of the server
 }
 
-// Changes holds the new values of a shop's fields. Area, AvgPrice, OpenHours and Images
-// can be cleared, the others cannot.
+// Changes holds the new values of a shop's fields. Name, TypeID, Address and At
+// cannot be cleared.
 type Changes struct {
 	Name      optional.Field[string]
 	TypeID    optional.Field[int64]
@@ -36,6 +41,9 @@ type Changes struct {
 	At        optional.Field[geo.Point]
 	AvgPrice  optional.Field[int] // minor units per person
 	OpenHours optional.Field[string]
+	Phone     optional.Field[string]
+	Website   optional.Field[string] // URL, http or https
+	TimeZone  optional.Field[string] // IANA name; clear for the zone of the server
 }
 
 // changes returns the details as changes of an empty shop.
@@ -44,12 +52,15 @@ func (d Details) changes() Changes {
 		Name: optional.Set(d.Name), TypeID: optional.Set(d.TypeID), Images: optional.Set(d.Images),
 		Area: optional.Field[string]{Given: true, Value: d.Area}, Address: optional.Set(d.Address), At: optional.Set(d.At),
 		AvgPrice: optional.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: optional.Field[string]{Given: true, Value: d.OpenHours},
+		Phone: optional.Field[string]{Given: true, Value: d.Phone}, Website: optional.Field[string]{Given: true, Value: d.Website},
+		TimeZone: optional.Field[string]{Given: true, Value: d.TimeZone},
 	}
 }
 
 func (c Changes) clean() Changes {
 	c.Name, c.Address = line(c.Name), line(c.Address)
 	c.Area, c.OpenHours = lineOrClear(c.Area), lineOrClear(c.OpenHours)
+	c.Phone, c.Website, c.TimeZone = lineOrClear(c.Phone), lineOrClear(c.Website), lineOrClear(c.TimeZone)
 	return c
 }
 
@@ -81,6 +92,13 @@ func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapa
 		wrong.Add(apierror.InvalidInput, "avgPrice", "The average price must be 0 to %d.", MaxAvgPrice)
 	}
 	checkText(&wrong, "openHours", "opening hours", c.OpenHours, false, MaxOpenHours)
+	checkText(&wrong, "phone", "phone number", c.Phone, false, MaxPhone)
+	if w := c.Website.Value; w != nil && !validWebsite(*w) {
+		wrong.Add(apierror.InvalidInput, "website", "Enter an address that starts with http:// or https://, at most %d characters.", MaxWebsite)
+	}
+	if z := c.TimeZone.Value; z != nil && !validZone(*z) {
+		wrong.Add(apierror.InvalidInput, "timeZone", "Enter a time zone such as Asia/Shanghai.")
+	}
 	return wrong
 }
 
@@ -91,6 +109,12 @@ func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	setOrClear(&r.Area, c.Area)
 	setOrClear(&r.AvgPrice, c.AvgPrice)
 	setOrClear(&r.OpenHours, c.OpenHours)
+	r.OpenMask = openMask(r.OpenHours)
+	setOrClear(&r.Phone, c.Phone)
+	setOrClear(&r.Website, c.Website)
+	if c.TimeZone.Given {
+		r.TimeZone = optional.Value(c.TimeZone.Value)
+	}
 	at := geo.Point{Lat: r.Lat, Lng: r.Lng}
 	set(&at, c.At)
 	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
@@ -114,6 +138,10 @@ func write(m *ent.ShopMutation, r *ent.Shop) {
 	writeOrClear(r.Area, m.SetArea, m.ClearArea)
 	writeOrClear(r.AvgPrice, m.SetAvgPrice, m.ClearAvgPrice)
 	writeOrClear(r.OpenHours, m.SetOpenHours, m.ClearOpenHours)
+	writeOrClear(r.OpenMask, m.SetOpenMask, m.ClearOpenMask)
+	writeOrClear(r.Phone, m.SetPhone, m.ClearPhone)
+	writeOrClear(r.Website, m.SetWebsite, m.ClearWebsite)
+	m.SetTimeZone(r.TimeZone)
 }
 
 // line converts a text to one line, and a blank text to "".
@@ -153,6 +181,20 @@ func checkImages(wrong *apierror.UserErrors, f optional.Field[[]string], known m
 	if why := cmp.Or(mediapath.Check(paths), mediapath.CheckKnown(paths, known)); why != "" {
 		wrong.Add(mediapath.Rejected, "images", "%s", why)
 	}
+}
+
+// validWebsite reports whether s is an absolute URL that browsers may open as a link.
+func validWebsite(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && text.Len(s) <= MaxWebsite
+}
+
+func validZone(name string) bool {
+	if name == "Local" { // the zone of the machine is no IANA name
+		return false
+	}
+	_, err := time.LoadLocation(name)
+	return err == nil
 }
 
 func validPrice(p int) bool { return p >= 0 && p <= MaxAvgPrice }

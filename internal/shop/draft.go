@@ -17,8 +17,11 @@ type Draft struct {
 	Address   string // "" is unknown
 	Lat, Lng  float64
 	AvgPrice  *int    // minor units per person; nil is unknown
-	Score     float64 // up to 5.0; 0 is unrated
+	Score     float64 // prior of the score, 1.0 to 5.0; 0 is none
 	OpenHours string  // "" is unknown
+	Phone     string  // "" is unknown
+	Website   string  // URL, http or https; "" is unknown
+	TimeZone  string  // IANA name; "" is the zone of the server
 	// OwnerID is the owner of a shop that the draft adds; 0 is none. Updates do not change it.
 	OwnerID int64
 	// Images are paths of uploaded images. Updates ignore them.
@@ -53,7 +56,9 @@ const (
 	MaxName      = 120
 	MaxArea      = 80
 	MaxAddress   = 255
-	MaxOpenHours = 120
+	MaxOpenHours = 250
+	MaxPhone     = 40
+	MaxWebsite   = 300
 	MaxAvgPrice  = 100_000_000
 	MaxScore     = 5.0
 )

@@ -45,7 +45,7 @@ func (s *Shop) rank() float64 {
 
 // rankColumn is rank as an SQL expression, exactly as in the indexes.
 func rankColumn(sel *sql.Selector) string {
-	return "COALESCE(NULLIF(" + sel.C(entshop.FieldScore) + ", 0), 3.8)"
+	return "COALESCE(NULLIF(" + sel.C(entshop.FieldImportedScore) + ", 0), 3.8)"
 }
 
 // MaxRadius is the maximum radius of a nearby search, in metres.
@@ -59,6 +59,7 @@ const nearestSorted = 1000
 type Query struct {
 	TypeID  int64       // 0 for all types
 	OwnerID int64       // 0 for all, including shops without an owner
+	Filter  Filter      // the zero value matches all shops
 	Search  string      // "" for all; substring of name, area or address in [text.SearchForm]
 	Near    *geo.Circle // nil for everywhere; radius of 1 to MaxRadius metres
 	Order   Order       // default ByDistance with Near, else ByScore
@@ -180,14 +181,14 @@ func (h firstPage) statement() string {
 func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
 	q := Query{TypeID: h.typeID, Order: h.order}
 	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
-	first.Select(entshop.FieldID, entshop.FieldScore, entshop.FieldSold) // other fields stay zero
+	first.Select(entshop.FieldID, entshop.FieldImportedScore, entshop.FieldSold) // other fields stay zero
 	rows, err := first.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
 	}
 	keys := make([]sortKey, len(rows))
 	for i, r := range rows {
-		keys[i] = q.key(&Shop{ID: r.ID, Score: optional.OrNil(r.Score), Sold: r.Sold})
+		keys[i] = q.key(&Shop{ID: r.ID, Score: optional.OrNil(r.ImportedScore), Sold: r.Sold})
 	}
 	return keys, nil
 }

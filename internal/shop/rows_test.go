@@ -27,9 +27,9 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		rows := []*ent.Shop{
 			create("all is null").SaveX(ctx),
 			create("all is set").SetExternalID("x:1").SetOwnerID(owner.ID).SetArea("").SetAddress("1 \"Tea\" Rd\\\n").SetAvgPrice(0).SetSold(7).
-				SetCommentCount(1 << 30).SetScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
+				SetCommentCount(1 << 30).SetImportedScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
 				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
-			create("an image without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
+			create("an image without a size").SetArea("Old Town").SetAvgPrice(5000).SetImportedScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
 		}
 		want, ids := map[int64]Shop{}, make([]int64, len(rows))
 		for i, r := range rows {

@@ -6,10 +6,12 @@
 package shop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -38,9 +40,17 @@ type Shop struct {
 	AvgPrice     *int              `json:"avg_price,omitempty"` // minor units per person
 	Sold         int               `json:"sold,omitempty"`
 	CommentCount int               `json:"comments,omitempty"`
+	SaveCount    int               `json:"saves,omitempty"`
 	Score        *float64          `json:"score,omitempty"` // 1.0 to 5.0; nil for unrated
-	Version      int64             `json:"version"`         // incremented by every update
+	Ratings      Ratings           `json:"ratings,omitzero"`
+	Version      int64             `json:"version"` // incremented by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
+	TimeZone     string            `json:"zone,omitempty"` // IANA name; "" is the zone of the server
+	Phone        *string           `json:"phone,omitempty"`
+	Website      *string           `json:"website,omitempty"`
+
+	VouchersUntil int64 `json:"vouchers_until,omitempty"` // ms; a voucher is on sale until then
+	FlashUntil    int64 `json:"flash_until,omitempty"`    // ms; last end of its flash sales
 }
 
 func fromRow(r *ent.Shop) (*Shop, error) {
@@ -48,7 +58,9 @@ func fromRow(r *ent.Shop) (*Shop, error) {
 	return &Shop{
 		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version, Images: images,
+		CommentCount: r.CommentCount, SaveCount: r.SaveCount, Score: scoreOf(r), Ratings: ratingsOf(r), Version: r.Version, Images: images,
+		OpenHours: r.OpenHours, TimeZone: r.TimeZone, Phone: r.Phone, Website: r.Website,
+		VouchersUntil: optional.Value(r.VouchersUntil), FlashUntil: optional.Value(r.FlashUntil),
 	}, err
 }
 
@@ -85,6 +97,10 @@ type Service struct {
 	icons    Pictures     // of types
 	quota    *quota.Limit // of new shops
 
+	prior Prior
+	zones *zones
+	now   func() time.Time
+
 	maxByGEO, nearestSorted int // the constants of these names, except in tests
 }
 
@@ -99,13 +115,23 @@ type Pictures interface {
 
 // Config holds the dependencies of a Service. Only Quota is optional.
 type Config struct {
-	Redis      redis.Cmdable // for GEO cells
-	Prefix     string        // for Redis keys
-	Pictures   Pictures      // for shops
-	Icons      Pictures      // for shop types
-	Quota      *quota.Limit  // of new shops per user; nil for no limit
+	Redis      redis.Cmdable  // for GEO cells
+	Prefix     string         // for Redis keys
+	Pictures   Pictures       // for shops
+	Icons      Pictures       // for shop types
+	Quota      *quota.Limit   // of new shops per user; nil for no limit
+	Prior      Prior          // of scores
+	Zone       *time.Location // of shops without a time zone; default [time.Local]
+	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
+}
+
+// Prior is what scores assume about a shop before its first rating. The zero value is the
+// default.
+type Prior struct {
+	Mean   float64 // 1 to 5; default [DefaultPriorMean]
+	Weight float64 // number of ratings that it weighs; default [DefaultPriorWeight]
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
@@ -114,7 +140,12 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	s := &Service{
 		db: db, sql: openLookups(db.Dialect()), cells: newGeoIndex(db, cfg), outbox: box,
 		pictures: cfg.Pictures, icons: cfg.Icons, quota: cfg.Quota, log: cfg.Log,
+		prior: Prior{cmp.Or(cfg.Prior.Mean, DefaultPriorMean), cmp.Or(cfg.Prior.Weight, DefaultPriorWeight)},
+		zones: newZones(cmp.Or(cfg.Zone, time.Local)), now: cfg.Now,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
+	}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	s.openCaches(hub)
 	s.openOutbox()

@@ -119,8 +119,12 @@ func (d *Draft) check(types map[string]int64) error {
 		return fmt.Errorf("unknown shop type %q", d.Type)
 	case d.Name == "":
 		return errors.New("name is empty")
-	case text.Len(d.Name) > MaxName, text.Len(d.Area) > MaxArea, text.Len(d.Address) > MaxAddress, text.Len(d.OpenHours) > MaxOpenHours:
+	case text.Len(d.Name) > MaxName, text.Len(d.Area) > MaxArea, text.Len(d.Address) > MaxAddress, text.Len(d.OpenHours) > MaxOpenHours, text.Len(d.Phone) > MaxPhone:
 		return errors.New("text is too long")
+	case d.Website != "" && !validWebsite(d.Website):
+		return fmt.Errorf("invalid website %q", d.Website)
+	case d.TimeZone != "" && !validZone(d.TimeZone):
+		return fmt.Errorf("unknown time zone %q", d.TimeZone)
 	case !d.at().Valid():
 		return fmt.Errorf("invalid position: latitude %v, longitude %v", d.Lat, d.Lng)
 	case !(d.Score >= 0 && d.Score <= MaxScore):
@@ -240,7 +244,9 @@ func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Sho
 func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
 	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
 		optional.Value(r.Area) == d.Area && optional.Value(r.OpenHours) == d.OpenHours &&
-		r.Lat == d.Lat && r.Lng == d.Lng && r.Score == d.Score &&
+		optional.Value(r.Phone) == d.Phone && optional.Value(r.Website) == d.Website && r.TimeZone == d.TimeZone &&
+		optional.Value(r.OpenMask) == optional.Value(openMask(optional.OrNil(d.OpenHours))) &&
+		r.Lat == d.Lat && r.Lng == d.Lng && r.ImportedScore == d.Score &&
 		(r.AvgPrice == nil) == (d.AvgPrice == nil) && optional.Value(r.AvgPrice) == optional.Value(d.AvgPrice) &&
 		r.Search == searchText(d.Name, d.Area, d.Address)
 }
@@ -250,12 +256,14 @@ func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]medi
 		SetExternalID(d.ExternalID).SetNillableOwnerID(optional.OrNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
 		SetNillableArea(optional.OrNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
-		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).
+		SetNillableAvgPrice(d.AvgPrice).SetImportedScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).SetNillableOpenMask(openMask(optional.OrNil(d.OpenHours))).
+		SetNillablePhone(optional.OrNil(d.Phone)).SetNillableWebsite(optional.OrNil(d.Website)).SetTimeZone(d.TimeZone).
 		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(mediapath.Column(d.Images, known))
 }
 
 // setFromDraft sets the columns that a draft updates: all except owner and images.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
-		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt().AddVersion(1)
+		UpdateAvgPrice().UpdateImportedScore().UpdateOpenHours().UpdateOpenMask().
+		UpdatePhone().UpdateWebsite().UpdateTimeZone().UpdateSearch().UpdateUpdatedAt().AddVersion(1)
 }
