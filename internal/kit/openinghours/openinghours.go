@@ -99,14 +99,11 @@ func (h Hours) NextChange(at time.Time) (time.Time, bool) {
 		if shift.IsZero() || end == last {
 			return time.Time{}, false
 		}
-		if h.IsOpen(shift) != open {
-			return shift, true
-		}
-		at = shift
+		at = shift // change also finds a state that differs from the begin on
 	}
 }
 
-// change returns the first wall clock minute after (day, minute) when the state is not open, up to
+// change returns the first wall clock minute from (day, minute) on when the state is not open, up to
 // the end of the day last.
 func (h Hours) change(day, minute, last int, open bool) (int, int, bool) {
 	for ; day <= last; day, minute = day+1, 0 {

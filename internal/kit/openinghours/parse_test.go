@@ -199,6 +199,9 @@ func TestParseGivesCanonicalHours(t *testing.T) {
 		{"closed at noon", "Mo-Su 08:00-18:00; 12:00-13:00 off", "Mo-Su 08:00-12:00,13:00-18:00"},
 		{"closed at night", "24/7; 22:00-06:00 off", "Mo-Su 06:00-22:00"},
 		{"closed after midnight", "Mo 18:00-04:00; Tu 01:00-02:00 off", "Mo 18:00-01:00; Tu 02:00-04:00"},
+		{"closed until the day after", "Tu 18:00-04:00; Mo 10:00-48:00 off", "We 00:00-04:00"},
+		{"ordinal of a listed day", "Mo-Su,Mo[1] 10:00-12:00", "Mo-Su 10:00-12:00"},
+		{"all hours after a comma", "Mo 10:00-12:00, 24/7", "24/7"},
 		{"tail before a closed day", "Fr 18:00-02:00; Sa off", "Fr 18:00-02:00"},
 		{"all weeks", "Jan-Dec week 1-53 Mo 10:00-12:00", "Mo 10:00-12:00"},
 	} {
@@ -252,7 +255,7 @@ func TestParseListsIgnoredParts(t *testing.T) {
 
 func TestParseRejectsUnknownText(t *testing.T) {
 	for _, text := range []string{
-		"", " ", ";", "hello", "Mo", "Mo-Fr", "Apr-Oct", "Mo-", "Mo-99", "Mo 10:00", "Mo 10:00-", "Mo 10:00-12:0",
+		"", " ", ";", "hello", "M 10:00-12:00", "J 10:00-12:00", "Mo", "Mo-Fr", "Apr-Oct", "Mo-", "Mo-99", "Mo 10:00", "Mo 10:00-", "Mo 10:00-12:0",
 		"25:00-26:00", "24:00-26:00", "10:60-12:00", "10:00-48:01", "10:00-12:00 14:00-16:00", "13pm-15pm", "0800-1700",
 		"Mo[6] 10:00-12:00", "Mo[0] 10:00-12:00", "Mo[1 10:00-12:00", "Mo-Fr Sa 10:00-12:00", "week 54 10:00-12:00",
 		"Feb 30 off; 24/7", "Apr 31 off; 24/7", "Apr-2027 May 10:00-12:00", "2026 2027 Mo 10:00-12:00",

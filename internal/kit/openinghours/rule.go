@@ -146,7 +146,7 @@ func evaluate(rules []rule, day int) []Range {
 			}
 		}
 	}
-	// A cut can leave a piece that begins after midnight. It belongs to the next day.
+	// A part that begins after midnight, because of a cut, belongs to the next day.
 	var ranges []Range
 	for _, r := range sets[1] {
 		if r.Opens >= dayMinutes {
