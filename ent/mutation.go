@@ -18657,8 +18657,8 @@ type ShopMutation struct {
 	addsold              *int
 	comment_count        *int
 	addcomment_count     *int
-	imported_score       *float64
-	addimported_score    *float64
+	score                *float64
+	addscore             *float64
 	rating_score         *float64
 	addrating_score      *float64
 	stars_1              *int
@@ -19459,60 +19459,60 @@ func (m *ShopMutation) ResetCommentCount() {
 	m.addcomment_count = nil
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (m *ShopMutation) SetImportedScore(f float64) {
-	m.imported_score = &f
-	m.addimported_score = nil
+// SetScore sets the "score" field.
+func (m *ShopMutation) SetScore(f float64) {
+	m.score = &f
+	m.addscore = nil
 }
 
-// ImportedScore returns the value of the "imported_score" field in the mutation.
-func (m *ShopMutation) ImportedScore() (r float64, exists bool) {
-	v := m.imported_score
+// Score returns the value of the "score" field in the mutation.
+func (m *ShopMutation) Score() (r float64, exists bool) {
+	v := m.score
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldImportedScore returns the old "imported_score" field's value of the Shop entity.
+// OldScore returns the old "score" field's value of the Shop entity.
 // If the Shop object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ShopMutation) OldImportedScore(ctx context.Context) (v float64, err error) {
+func (m *ShopMutation) OldScore(ctx context.Context) (v float64, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldImportedScore is only allowed on UpdateOne operations")
+		return v, errors.New("OldScore is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldImportedScore requires an ID field in the mutation")
+		return v, errors.New("OldScore requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldImportedScore: %w", err)
+		return v, fmt.Errorf("querying old value for OldScore: %w", err)
 	}
-	return oldValue.ImportedScore, nil
+	return oldValue.Score, nil
 }
 
-// AddImportedScore adds f to the "imported_score" field.
-func (m *ShopMutation) AddImportedScore(f float64) {
-	if m.addimported_score != nil {
-		*m.addimported_score += f
+// AddScore adds f to the "score" field.
+func (m *ShopMutation) AddScore(f float64) {
+	if m.addscore != nil {
+		*m.addscore += f
 	} else {
-		m.addimported_score = &f
+		m.addscore = &f
 	}
 }
 
-// AddedImportedScore returns the value that was added to the "imported_score" field in this mutation.
-func (m *ShopMutation) AddedImportedScore() (r float64, exists bool) {
-	v := m.addimported_score
+// AddedScore returns the value that was added to the "score" field in this mutation.
+func (m *ShopMutation) AddedScore() (r float64, exists bool) {
+	v := m.addscore
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// ResetImportedScore resets all changes to the "imported_score" field.
-func (m *ShopMutation) ResetImportedScore() {
-	m.imported_score = nil
-	m.addimported_score = nil
+// ResetScore resets all changes to the "score" field.
+func (m *ShopMutation) ResetScore() {
+	m.score = nil
+	m.addscore = nil
 }
 
 // SetRatingScore sets the "rating_score" field.
@@ -21045,8 +21045,8 @@ func (m *ShopMutation) Fields() []string {
 	if m.comment_count != nil {
 		fields = append(fields, shop.FieldCommentCount)
 	}
-	if m.imported_score != nil {
-		fields = append(fields, shop.FieldImportedScore)
+	if m.score != nil {
+		fields = append(fields, shop.FieldScore)
 	}
 	if m.rating_score != nil {
 		fields = append(fields, shop.FieldRatingScore)
@@ -21157,8 +21157,8 @@ func (m *ShopMutation) Field(name string) (ent.Value, bool) {
 		return m.Sold()
 	case shop.FieldCommentCount:
 		return m.CommentCount()
-	case shop.FieldImportedScore:
-		return m.ImportedScore()
+	case shop.FieldScore:
+		return m.Score()
 	case shop.FieldRatingScore:
 		return m.RatingScore()
 	case shop.FieldStars1:
@@ -21244,8 +21244,8 @@ func (m *ShopMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldSold(ctx)
 	case shop.FieldCommentCount:
 		return m.OldCommentCount(ctx)
-	case shop.FieldImportedScore:
-		return m.OldImportedScore(ctx)
+	case shop.FieldScore:
+		return m.OldScore(ctx)
 	case shop.FieldRatingScore:
 		return m.OldRatingScore(ctx)
 	case shop.FieldStars1:
@@ -21396,12 +21396,12 @@ func (m *ShopMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCommentCount(v)
 		return nil
-	case shop.FieldImportedScore:
+	case shop.FieldScore:
 		v, ok := value.(float64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetImportedScore(v)
+		m.SetScore(v)
 		return nil
 	case shop.FieldRatingScore:
 		v, ok := value.(float64)
@@ -21604,8 +21604,8 @@ func (m *ShopMutation) AddedFields() []string {
 	if m.addcomment_count != nil {
 		fields = append(fields, shop.FieldCommentCount)
 	}
-	if m.addimported_score != nil {
-		fields = append(fields, shop.FieldImportedScore)
+	if m.addscore != nil {
+		fields = append(fields, shop.FieldScore)
 	}
 	if m.addrating_score != nil {
 		fields = append(fields, shop.FieldRatingScore)
@@ -21678,8 +21678,8 @@ func (m *ShopMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedSold()
 	case shop.FieldCommentCount:
 		return m.AddedCommentCount()
-	case shop.FieldImportedScore:
-		return m.AddedImportedScore()
+	case shop.FieldScore:
+		return m.AddedScore()
 	case shop.FieldRatingScore:
 		return m.AddedRatingScore()
 	case shop.FieldStars1:
@@ -21765,12 +21765,12 @@ func (m *ShopMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddCommentCount(v)
 		return nil
-	case shop.FieldImportedScore:
+	case shop.FieldScore:
 		v, ok := value.(float64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.AddImportedScore(v)
+		m.AddScore(v)
 		return nil
 	case shop.FieldRatingScore:
 		v, ok := value.(float64)
@@ -22032,8 +22032,8 @@ func (m *ShopMutation) ResetField(name string) error {
 	case shop.FieldCommentCount:
 		m.ResetCommentCount()
 		return nil
-	case shop.FieldImportedScore:
-		m.ResetImportedScore()
+	case shop.FieldScore:
+		m.ResetScore()
 		return nil
 	case shop.FieldRatingScore:
 		m.ResetRatingScore()

@@ -81,7 +81,7 @@ func init() {
 	shop.AddressValidator = schema.MaxLen(1200)
 	shop.DefaultSold = 0
 	shop.DefaultCommentCount = 0
-	shop.DefaultImportedScore = 0
+	shop.DefaultScore = 0
 	shop.DefaultStars1 = 0
 	shop.DefaultStars2 = 0
 	shop.DefaultStars3 = 0

@@ -44,8 +44,8 @@ type Shop struct {
 	Sold int `json:"sold,omitempty"`
 	// comments on notes about it
 	CommentCount int `json:"comment_count,omitempty"`
-	// prior mean of the score, from an import; 0 for none
-	ImportedScore float64 `json:"imported_score,omitempty"`
+	// imported score, the prior mean of rating_score; 0 for none
+	Score float64 `json:"score,omitempty"`
 	// Bayesian average of the ratings; null without ratings
 	RatingScore *float64 `json:"rating_score,omitempty"`
 	// ratings with one star
@@ -151,7 +151,7 @@ func (*Shop) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case shop.FieldLat, shop.FieldLng, shop.FieldImportedScore, shop.FieldRatingScore, shop.FieldTrend:
+		case shop.FieldLat, shop.FieldLng, shop.FieldScore, shop.FieldRatingScore, shop.FieldTrend:
 			values[i] = new(sql.NullFloat64)
 		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount, shop.FieldStars1, shop.FieldStars2, shop.FieldStars3, shop.FieldStars4, shop.FieldStars5, shop.FieldTasteCount, shop.FieldTasteSum, shop.FieldEnvironmentCount, shop.FieldEnvironmentSum, shop.FieldServiceCount, shop.FieldServiceSum, shop.FieldSaveCount, shop.FieldVouchersUntil, shop.FieldFlashUntil, shop.FieldVersion:
 			values[i] = new(sql.NullInt64)
@@ -262,11 +262,11 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CommentCount = int(value.Int64)
 			}
-		case shop.FieldImportedScore:
+		case shop.FieldScore:
 			if value, ok := values[i].(*sql.NullFloat64); !ok {
-				return fmt.Errorf("unexpected type %T for field imported_score", values[i])
+				return fmt.Errorf("unexpected type %T for field score", values[i])
 			} else if value.Valid {
-				_m.ImportedScore = value.Float64
+				_m.Score = value.Float64
 			}
 		case shop.FieldRatingScore:
 			if value, ok := values[i].(*sql.NullFloat64); !ok {

@@ -167,16 +167,16 @@ func (_c *ShopCreate) SetNillableCommentCount(v *int) *ShopCreate {
 	return _c
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (_c *ShopCreate) SetImportedScore(v float64) *ShopCreate {
-	_c.mutation.SetImportedScore(v)
+// SetScore sets the "score" field.
+func (_c *ShopCreate) SetScore(v float64) *ShopCreate {
+	_c.mutation.SetScore(v)
 	return _c
 }
 
-// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
-func (_c *ShopCreate) SetNillableImportedScore(v *float64) *ShopCreate {
+// SetNillableScore sets the "score" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableScore(v *float64) *ShopCreate {
 	if v != nil {
-		_c.SetImportedScore(*v)
+		_c.SetScore(*v)
 	}
 	return _c
 }
@@ -605,9 +605,9 @@ func (_c *ShopCreate) defaults() {
 		v := shop.DefaultCommentCount
 		_c.mutation.SetCommentCount(v)
 	}
-	if _, ok := _c.mutation.ImportedScore(); !ok {
-		v := shop.DefaultImportedScore
-		_c.mutation.SetImportedScore(v)
+	if _, ok := _c.mutation.Score(); !ok {
+		v := shop.DefaultScore
+		_c.mutation.SetScore(v)
 	}
 	if _, ok := _c.mutation.Stars1(); !ok {
 		v := shop.DefaultStars1
@@ -724,8 +724,8 @@ func (_c *ShopCreate) check() error {
 	if _, ok := _c.mutation.CommentCount(); !ok {
 		return &ValidationError{Name: "comment_count", err: errors.New(`ent: missing required field "Shop.comment_count"`)}
 	}
-	if _, ok := _c.mutation.ImportedScore(); !ok {
-		return &ValidationError{Name: "imported_score", err: errors.New(`ent: missing required field "Shop.imported_score"`)}
+	if _, ok := _c.mutation.Score(); !ok {
+		return &ValidationError{Name: "score", err: errors.New(`ent: missing required field "Shop.score"`)}
 	}
 	if _, ok := _c.mutation.Stars1(); !ok {
 		return &ValidationError{Name: "stars_1", err: errors.New(`ent: missing required field "Shop.stars_1"`)}
@@ -883,9 +883,9 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 		_spec.SetField(shop.FieldCommentCount, field.TypeInt, value)
 		_node.CommentCount = value
 	}
-	if value, ok := _c.mutation.ImportedScore(); ok {
-		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
-		_node.ImportedScore = value
+	if value, ok := _c.mutation.Score(); ok {
+		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
+		_node.Score = value
 	}
 	if value, ok := _c.mutation.RatingScore(); ok {
 		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)
@@ -1305,21 +1305,21 @@ func (u *ShopUpsert) AddCommentCount(v int) *ShopUpsert {
 	return u
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (u *ShopUpsert) SetImportedScore(v float64) *ShopUpsert {
-	u.Set(shop.FieldImportedScore, v)
+// SetScore sets the "score" field.
+func (u *ShopUpsert) SetScore(v float64) *ShopUpsert {
+	u.Set(shop.FieldScore, v)
 	return u
 }
 
-// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
-func (u *ShopUpsert) UpdateImportedScore() *ShopUpsert {
-	u.SetExcluded(shop.FieldImportedScore)
+// UpdateScore sets the "score" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateScore() *ShopUpsert {
+	u.SetExcluded(shop.FieldScore)
 	return u
 }
 
-// AddImportedScore adds v to the "imported_score" field.
-func (u *ShopUpsert) AddImportedScore(v float64) *ShopUpsert {
-	u.Add(shop.FieldImportedScore, v)
+// AddScore adds v to the "score" field.
+func (u *ShopUpsert) AddScore(v float64) *ShopUpsert {
+	u.Add(shop.FieldScore, v)
 	return u
 }
 
@@ -2064,24 +2064,24 @@ func (u *ShopUpsertOne) UpdateCommentCount() *ShopUpsertOne {
 	})
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (u *ShopUpsertOne) SetImportedScore(v float64) *ShopUpsertOne {
+// SetScore sets the "score" field.
+func (u *ShopUpsertOne) SetScore(v float64) *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.SetImportedScore(v)
+		s.SetScore(v)
 	})
 }
 
-// AddImportedScore adds v to the "imported_score" field.
-func (u *ShopUpsertOne) AddImportedScore(v float64) *ShopUpsertOne {
+// AddScore adds v to the "score" field.
+func (u *ShopUpsertOne) AddScore(v float64) *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.AddImportedScore(v)
+		s.AddScore(v)
 	})
 }
 
-// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
-func (u *ShopUpsertOne) UpdateImportedScore() *ShopUpsertOne {
+// UpdateScore sets the "score" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateScore() *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
-		s.UpdateImportedScore()
+		s.UpdateScore()
 	})
 }
 
@@ -3065,24 +3065,24 @@ func (u *ShopUpsertBulk) UpdateCommentCount() *ShopUpsertBulk {
 	})
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (u *ShopUpsertBulk) SetImportedScore(v float64) *ShopUpsertBulk {
+// SetScore sets the "score" field.
+func (u *ShopUpsertBulk) SetScore(v float64) *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.SetImportedScore(v)
+		s.SetScore(v)
 	})
 }
 
-// AddImportedScore adds v to the "imported_score" field.
-func (u *ShopUpsertBulk) AddImportedScore(v float64) *ShopUpsertBulk {
+// AddScore adds v to the "score" field.
+func (u *ShopUpsertBulk) AddScore(v float64) *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.AddImportedScore(v)
+		s.AddScore(v)
 	})
 }
 
-// UpdateImportedScore sets the "imported_score" field to the value that was provided on create.
-func (u *ShopUpsertBulk) UpdateImportedScore() *ShopUpsertBulk {
+// UpdateScore sets the "score" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateScore() *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
-		s.UpdateImportedScore()
+		s.UpdateScore()
 	})
 }
 

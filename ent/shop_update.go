@@ -280,24 +280,24 @@ func (_u *ShopUpdate) AddCommentCount(v int) *ShopUpdate {
 	return _u
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (_u *ShopUpdate) SetImportedScore(v float64) *ShopUpdate {
-	_u.mutation.ResetImportedScore()
-	_u.mutation.SetImportedScore(v)
+// SetScore sets the "score" field.
+func (_u *ShopUpdate) SetScore(v float64) *ShopUpdate {
+	_u.mutation.ResetScore()
+	_u.mutation.SetScore(v)
 	return _u
 }
 
-// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
-func (_u *ShopUpdate) SetNillableImportedScore(v *float64) *ShopUpdate {
+// SetNillableScore sets the "score" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableScore(v *float64) *ShopUpdate {
 	if v != nil {
-		_u.SetImportedScore(*v)
+		_u.SetScore(*v)
 	}
 	return _u
 }
 
-// AddImportedScore adds value to the "imported_score" field.
-func (_u *ShopUpdate) AddImportedScore(v float64) *ShopUpdate {
-	_u.mutation.AddImportedScore(v)
+// AddScore adds value to the "score" field.
+func (_u *ShopUpdate) AddScore(v float64) *ShopUpdate {
+	_u.mutation.AddScore(v)
 	return _u
 }
 
@@ -1026,11 +1026,11 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedCommentCount(); ok {
 		_spec.AddField(shop.FieldCommentCount, field.TypeInt, value)
 	}
-	if value, ok := _u.mutation.ImportedScore(); ok {
-		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.Score(); ok {
+		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.AddedImportedScore(); ok {
-		_spec.AddField(shop.FieldImportedScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.AddedScore(); ok {
+		_spec.AddField(shop.FieldScore, field.TypeFloat64, value)
 	}
 	if value, ok := _u.mutation.RatingScore(); ok {
 		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)
@@ -1552,24 +1552,24 @@ func (_u *ShopUpdateOne) AddCommentCount(v int) *ShopUpdateOne {
 	return _u
 }
 
-// SetImportedScore sets the "imported_score" field.
-func (_u *ShopUpdateOne) SetImportedScore(v float64) *ShopUpdateOne {
-	_u.mutation.ResetImportedScore()
-	_u.mutation.SetImportedScore(v)
+// SetScore sets the "score" field.
+func (_u *ShopUpdateOne) SetScore(v float64) *ShopUpdateOne {
+	_u.mutation.ResetScore()
+	_u.mutation.SetScore(v)
 	return _u
 }
 
-// SetNillableImportedScore sets the "imported_score" field if the given value is not nil.
-func (_u *ShopUpdateOne) SetNillableImportedScore(v *float64) *ShopUpdateOne {
+// SetNillableScore sets the "score" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableScore(v *float64) *ShopUpdateOne {
 	if v != nil {
-		_u.SetImportedScore(*v)
+		_u.SetScore(*v)
 	}
 	return _u
 }
 
-// AddImportedScore adds value to the "imported_score" field.
-func (_u *ShopUpdateOne) AddImportedScore(v float64) *ShopUpdateOne {
-	_u.mutation.AddImportedScore(v)
+// AddScore adds value to the "score" field.
+func (_u *ShopUpdateOne) AddScore(v float64) *ShopUpdateOne {
+	_u.mutation.AddScore(v)
 	return _u
 }
 
@@ -2328,11 +2328,11 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 	if value, ok := _u.mutation.AddedCommentCount(); ok {
 		_spec.AddField(shop.FieldCommentCount, field.TypeInt, value)
 	}
-	if value, ok := _u.mutation.ImportedScore(); ok {
-		_spec.SetField(shop.FieldImportedScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.Score(); ok {
+		_spec.SetField(shop.FieldScore, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.AddedImportedScore(); ok {
-		_spec.AddField(shop.FieldImportedScore, field.TypeFloat64, value)
+	if value, ok := _u.mutation.AddedScore(); ok {
+		_spec.AddField(shop.FieldScore, field.TypeFloat64, value)
 	}
 	if value, ok := _u.mutation.RatingScore(); ok {
 		_spec.SetField(shop.FieldRatingScore, field.TypeFloat64, value)

@@ -28,7 +28,7 @@ func (Shop) Fields() []ent.Field {
 		field.Int("avg_price").Optional().Nillable().Comment("minor units per person"),
 		field.Int("sold").Default(0).Comment("paid vouchers"),
 		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
-		field.Float("imported_score").StorageKey("score").Default(0).Comment("prior mean of the score, from an import; 0 for none"),
+		field.Float("score").Default(0).Comment("imported score, the prior mean of rating_score; 0 for none"),
 		field.Float("rating_score").Optional().Nillable().Comment("Bayesian average of the ratings; null without ratings"),
 		field.Int("stars_1").Default(0).Comment("ratings with one star"),
 		field.Int("stars_2").Default(0),

@@ -40,8 +40,8 @@ const (
 	FieldSold = "sold"
 	// FieldCommentCount holds the string denoting the comment_count field in the database.
 	FieldCommentCount = "comment_count"
-	// FieldImportedScore holds the string denoting the imported_score field in the database.
-	FieldImportedScore = "score"
+	// FieldScore holds the string denoting the score field in the database.
+	FieldScore = "score"
 	// FieldRatingScore holds the string denoting the rating_score field in the database.
 	FieldRatingScore = "rating_score"
 	// FieldStars1 holds the string denoting the stars_1 field in the database.
@@ -139,7 +139,7 @@ var Columns = []string{
 	FieldAvgPrice,
 	FieldSold,
 	FieldCommentCount,
-	FieldImportedScore,
+	FieldScore,
 	FieldRatingScore,
 	FieldStars1,
 	FieldStars2,
@@ -194,8 +194,8 @@ var (
 	DefaultSold int
 	// DefaultCommentCount holds the default value on creation for the "comment_count" field.
 	DefaultCommentCount int
-	// DefaultImportedScore holds the default value on creation for the "imported_score" field.
-	DefaultImportedScore float64
+	// DefaultScore holds the default value on creation for the "score" field.
+	DefaultScore float64
 	// DefaultStars1 holds the default value on creation for the "stars_1" field.
 	DefaultStars1 int
 	// DefaultStars2 holds the default value on creation for the "stars_2" field.
@@ -315,9 +315,9 @@ func ByCommentCount(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCommentCount, opts...).ToFunc()
 }
 
-// ByImportedScore orders the results by the imported_score field.
-func ByImportedScore(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldImportedScore, opts...).ToFunc()
+// ByScore orders the results by the score field.
+func ByScore(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScore, opts...).ToFunc()
 }
 
 // ByRatingScore orders the results by the rating_score field.

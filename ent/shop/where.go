@@ -120,9 +120,9 @@ func CommentCount(v int) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldCommentCount, v))
 }
 
-// ImportedScore applies equality check predicate on the "imported_score" field. It's identical to ImportedScoreEQ.
-func ImportedScore(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldEQ(FieldImportedScore, v))
+// Score applies equality check predicate on the "score" field. It's identical to ScoreEQ.
+func Score(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldScore, v))
 }
 
 // RatingScore applies equality check predicate on the "rating_score" field. It's identical to RatingScoreEQ.
@@ -895,44 +895,44 @@ func CommentCountLTE(v int) predicate.Shop {
 	return predicate.Shop(sql.FieldLTE(FieldCommentCount, v))
 }
 
-// ImportedScoreEQ applies the EQ predicate on the "imported_score" field.
-func ImportedScoreEQ(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldEQ(FieldImportedScore, v))
+// ScoreEQ applies the EQ predicate on the "score" field.
+func ScoreEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldScore, v))
 }
 
-// ImportedScoreNEQ applies the NEQ predicate on the "imported_score" field.
-func ImportedScoreNEQ(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldNEQ(FieldImportedScore, v))
+// ScoreNEQ applies the NEQ predicate on the "score" field.
+func ScoreNEQ(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldScore, v))
 }
 
-// ImportedScoreIn applies the In predicate on the "imported_score" field.
-func ImportedScoreIn(vs ...float64) predicate.Shop {
-	return predicate.Shop(sql.FieldIn(FieldImportedScore, vs...))
+// ScoreIn applies the In predicate on the "score" field.
+func ScoreIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldScore, vs...))
 }
 
-// ImportedScoreNotIn applies the NotIn predicate on the "imported_score" field.
-func ImportedScoreNotIn(vs ...float64) predicate.Shop {
-	return predicate.Shop(sql.FieldNotIn(FieldImportedScore, vs...))
+// ScoreNotIn applies the NotIn predicate on the "score" field.
+func ScoreNotIn(vs ...float64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldScore, vs...))
 }
 
-// ImportedScoreGT applies the GT predicate on the "imported_score" field.
-func ImportedScoreGT(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldGT(FieldImportedScore, v))
+// ScoreGT applies the GT predicate on the "score" field.
+func ScoreGT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldScore, v))
 }
 
-// ImportedScoreGTE applies the GTE predicate on the "imported_score" field.
-func ImportedScoreGTE(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldGTE(FieldImportedScore, v))
+// ScoreGTE applies the GTE predicate on the "score" field.
+func ScoreGTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldScore, v))
 }
 
-// ImportedScoreLT applies the LT predicate on the "imported_score" field.
-func ImportedScoreLT(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldLT(FieldImportedScore, v))
+// ScoreLT applies the LT predicate on the "score" field.
+func ScoreLT(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldScore, v))
 }
 
-// ImportedScoreLTE applies the LTE predicate on the "imported_score" field.
-func ImportedScoreLTE(v float64) predicate.Shop {
-	return predicate.Shop(sql.FieldLTE(FieldImportedScore, v))
+// ScoreLTE applies the LTE predicate on the "score" field.
+func ScoreLTE(v float64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldScore, v))
 }
 
 // RatingScoreEQ applies the EQ predicate on the "rating_score" field.

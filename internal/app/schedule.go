@@ -32,6 +32,7 @@ func (c *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer,
 	short = append(short, c.warmer.jobs()...)
 	c.schedule.Add(short...)
 	c.schedule.Add(c.scans.Jobs()...)
+	c.schedule.Add(c.Shops.Derived())
 	c.schedule.Add(c.Shops.SearchTexts()) // in parallel with the scans
 	c.sharedWorkers["schedule"] = c.schedule.Run
 	c.searchable = make(chan struct{})

@@ -102,19 +102,19 @@ func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapa
 	return wrong
 }
 
-func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
+func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size, zones *zones) ent.Shop {
 	set(&r.Name, c.Name)
 	set(&r.TypeID, c.TypeID)
 	set(&r.Address, c.Address)
 	setOrClear(&r.Area, c.Area)
 	setOrClear(&r.AvgPrice, c.AvgPrice)
 	setOrClear(&r.OpenHours, c.OpenHours)
-	r.OpenMask = openMask(r.OpenHours)
 	setOrClear(&r.Phone, c.Phone)
 	setOrClear(&r.Website, c.Website)
 	if c.TimeZone.Given {
 		r.TimeZone = optional.Value(c.TimeZone.Value)
 	}
+	r.OpenMask = openMask(r.OpenHours, zones.location(r.TimeZone))
 	at := geo.Point{Lat: r.Lat, Lng: r.Lng}
 	set(&at, c.At)
 	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)

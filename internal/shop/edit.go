@@ -52,7 +52,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	if err := c.check(&ent.Shop{}, typeExists, known).OrNil(); err != nil {
 		return nil, err
 	}
-	row := c.apply(ent.Shop{}, known)
+	row := c.apply(ent.Shop{}, known, s.zones)
 	var stored *Shop
 	var job []outbox.JobRef
 	use := s.quota.Take(ctx, by.UserID) // runs while the transaction begins
@@ -141,7 +141,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	if err := c.check(row, typeExists, known).OrNil(); err != nil {
 		return nil, nil, err
 	}
-	next := c.apply(*row, known)
+	next := c.apply(*row, known, s.zones)
 	after, err := fromRow(&next)
 	if err != nil {
 		return nil, nil, err

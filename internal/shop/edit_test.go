@@ -46,6 +46,7 @@ func noodles(typeID int64) Details {
 	return Details{
 		Name: "Noodles", TypeID: typeID, Images: []string{"/media/a.webp", "/media/b.webp"}, Area: new("Old Town"),
 		Address: "1 Long Street", At: geo.Point{Lat: 21.04, Lng: 105.8}, AvgPrice: new(4500), OpenHours: new("9-17"),
+		Phone: new("+84 24 1"), Website: new("https://example.com"), TimeZone: new("Asia/Ho_Chi_Minh"),
 	}
 }
 
@@ -124,6 +125,19 @@ func TestShopFieldsAreValidated(t *testing.T) {
 		{"the longest hours", func(d *Details) { d.OpenHours = new(long(MaxOpenHours)) }, nil},
 		{"longer hours", func(d *Details) { d.OpenHours = new(long(MaxOpenHours + 1)) }, invalid("openHours")},
 		{"blank hours", func(d *Details) { d.OpenHours = new("") }, nil},
+		{"the longest phone number", func(d *Details) { d.Phone = new(long(MaxPhone)) }, nil},
+		{"a longer phone number", func(d *Details) { d.Phone = new(long(MaxPhone + 1)) }, invalid("phone")},
+		{"a blank phone number", func(d *Details) { d.Phone = new(" ") }, nil},
+		{"a website", func(d *Details) { d.Website = new("https://example.com/泡?a=b#c") }, nil},
+		{"the longest website", func(d *Details) { d.Website = new("http://a/" + strings.Repeat("b", MaxWebsite-9)) }, nil},
+		{"a longer website", func(d *Details) { d.Website = new("http://a/" + strings.Repeat("b", MaxWebsite-8)) }, invalid("website")},
+		{"a website without a scheme", func(d *Details) { d.Website = new("example.com") }, invalid("website")},
+		{"a script", func(d *Details) { d.Website = new("javascript:alert(1)//http://a") }, invalid("website")},
+		{"a website with a password", func(d *Details) { d.Website = new("https://a:b@example.com") }, invalid("website")},
+		{"a time zone", func(d *Details) { d.TimeZone = new("America/Argentina/Ushuaia") }, nil},
+		{"an unknown time zone", func(d *Details) { d.TimeZone = new("Mars/Base") }, invalid("timeZone")},
+		{"the time zone of the machine", func(d *Details) { d.TimeZone = new("Local") }, invalid("timeZone")},
+		{"a time zone above", func(d *Details) { d.TimeZone = new("../../etc/passwd") }, invalid("timeZone")},
 		{"price 0", func(d *Details) { d.AvgPrice = new(0) }, nil},
 		{"price -1", func(d *Details) { d.AvgPrice = new(-1) }, invalid("avgPrice")},
 		{"the highest price", func(d *Details) { d.AvgPrice = new(MaxAvgPrice) }, nil},
@@ -148,10 +162,12 @@ func TestShopFieldsAreValidated(t *testing.T) {
 		{"an image with a second line", func(d *Details) { d.Images = []string{"/media/a\n"} }, rejected},
 		{"an empty path", func(d *Details) { d.Images = []string{""} }, rejected},
 		{"everything wrong", func(d *Details) {
-			*d = Details{Images: paths(10), Area: new(long(81)), AvgPrice: new(-1), OpenHours: new(long(121)), At: geo.Point{Lat: 99}}
+			*d = Details{Images: paths(10), Area: new(long(81)), AvgPrice: new(-1), OpenHours: new(long(MaxOpenHours + 1)), At: geo.Point{Lat: 99},
+				Phone: new(long(MaxPhone + 1)), Website: new("x"), TimeZone: new("x")}
 		}, []string{
 			"INVALID_INPUT input.name", "INVALID_INPUT input.typeId", "IMAGE_REJECTED input.images", "INVALID_INPUT input.area",
 			"INVALID_INPUT input.address", "INVALID_INPUT input.location", "INVALID_INPUT input.avgPrice", "INVALID_INPUT input.openHours",
+			"INVALID_INPUT input.phone", "INVALID_INPUT input.website", "INVALID_INPUT input.timeZone",
 		}},
 	}
 	eachStack(t, func(t *testing.T, process func() *Service) {
@@ -199,7 +215,7 @@ func expected(d Details, id, owner int64) *Shop {
 	}
 	shop := &Shop{
 		ID: id, OwnerID: &owner, TypeID: d.TypeID, Name: strings.TrimSpace(d.Name), Area: shown(d.Area), Address: d.Address,
-		At: d.At, AvgPrice: d.AvgPrice, OpenHours: shown(d.OpenHours),
+		At: d.At, AvgPrice: d.AvgPrice, OpenHours: shown(d.OpenHours), Phone: shown(d.Phone), Website: shown(d.Website), TimeZone: optional.Value(d.TimeZone),
 	}
 	for _, path := range d.Images {
 		shop.Images = append(shop.Images, mediapath.ImageOf(path, 640, 480))
@@ -217,6 +233,9 @@ func TestOptionalFieldsCanBeCleared(t *testing.T) {
 		{"area", Changes{Area: optional.Clear[string]()}, func(s *Shop) { s.Area = nil }, nil},
 		{"price", Changes{AvgPrice: optional.Clear[int]()}, func(s *Shop) { s.AvgPrice = nil }, nil},
 		{"hours", Changes{OpenHours: optional.Clear[string]()}, func(s *Shop) { s.OpenHours = nil }, nil},
+		{"phone", Changes{Phone: optional.Clear[string]()}, func(s *Shop) { s.Phone = nil }, nil},
+		{"website", Changes{Website: optional.Clear[string]()}, func(s *Shop) { s.Website = nil }, nil},
+		{"time zone", Changes{TimeZone: optional.Clear[string]()}, func(s *Shop) { s.TimeZone = "" }, nil},
 		{"images", Changes{Images: optional.Clear[[]string]()}, func(s *Shop) { s.Images = nil }, nil},
 		{"nothing", Changes{}, func(*Shop) {}, nil},
 		{"name", Changes{Name: optional.Clear[string]()}, nil, []string{"INVALID_INPUT input.name"}},
@@ -341,6 +360,7 @@ func TestConcurrentUpdatesOfDifferentFieldsAllApply(t *testing.T) {
 			want := expected(Details{
 				Name: text, TypeID: bar, Images: []string{"/media/c"}, Area: &text, Address: text,
 				At: geo.Point{Lat: 3, Lng: 4}, AvgPrice: &round, OpenHours: &text,
+				Phone: shop.Phone, Website: shop.Website, TimeZone: &shop.TimeZone,
 			}, shop.ID, ann)
 			want.Version = row(t, processes[0], shop.ID).Version
 			for _, p := range processes {
@@ -370,7 +390,7 @@ func TestEditKeepsOtherColumns(t *testing.T) {
 		ann := user(t, s)
 		shop := create(t, s, ann, noodles(typeIDs(t, s)["cafe"]))
 		sizes := map[string]mediapath.Size{"/media/b.webp": {Width: 640, Height: 480}}
-		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetImportedScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
+		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: optional.Set([]string{"/media/new", "/media/b.webp"})})

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,18 +67,26 @@ func (s *Service) isOpen(shop *Shop, now time.Time) *bool {
 	if !ok {
 		return nil
 	}
-	open := h.IsOpen(now.In(s.Zone(shop)))
-	return &open
+	is := h.IsOpen(now.In(s.Zone(shop)))
+	return &is
 }
 
 func clockTime(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
 
 const weekHours = 7 * 24
 
-// openMask returns the column open_mask for opening hours: one digit for each hour of the
-// week from Monday, 1 if the shop may be open in it. Hours that depend on the date may be
-// any. It returns nil for hours that are unknown.
-func openMask(text *string) *string {
+// Digits of the column open_mask.
+const (
+	closed    = '0' // during the whole hour
+	uncertain = '1'
+	open      = '2' // during the whole hour
+)
+
+// openMask returns the column open_mask: a digit for each hour of the week in UTC, from
+// Monday. Summer time and hours that depend on the date make it less certain, but never
+// wrong. So SQL selects candidates with one comparison, and [Service.isOpen] decides. It
+// returns nil for unknown hours.
+func openMask(text *string, zone *time.Location) *string {
 	if text == nil {
 		return nil
 	}
@@ -85,15 +94,58 @@ func openMask(text *string) *string {
 	if err != nil {
 		return nil
 	}
-	mask := []byte(strings.Repeat("0", weekHours))
 	if h.Varies() {
-		mask = []byte(strings.Repeat("1", weekHours))
+		mask := strings.Repeat(string(uncertain), weekHours)
+		return &mask
 	}
+	const hour, week = 60, 60 * weekHours
+	var minutes [week]bool // open, in local time
 	for _, r := range h.Week(time.Unix(0, 0).UTC()) {
-		for hour := r.From / 60; hour*60 < r.To; hour++ {
-			mask[hour] = '1'
+		for m := r.From; m < r.To; m++ {
+			minutes[m] = true
 		}
 	}
-	m := string(mask)
-	return &m
+	var some, all [weekHours]int
+	offsets := offsetsOf(zone)
+	for _, offset := range offsets {
+		for m := range minutes {
+			if local := ((m+offset)%week + week) % week; minutes[local] {
+				some[m/hour]++
+			}
+		}
+	}
+	for i := range all {
+		all[i] = hour * len(offsets)
+	}
+	mask := make([]byte, weekHours)
+	for i := range mask {
+		switch some[i] {
+		case 0:
+			mask[i] = closed
+		case all[i]:
+			mask[i] = open
+		default:
+			mask[i] = uncertain
+		}
+	}
+	out := string(mask)
+	return &out
+}
+
+// offsetsOf returns the offsets of a zone from UTC within a year, in minutes.
+func offsetsOf(zone *time.Location) []int {
+	var offsets []int
+	for day := time.Now(); len(offsets) == 0 || time.Until(day) < 366*24*time.Hour; day = day.AddDate(0, 0, 7) {
+		_, seconds := day.In(zone).Zone()
+		if !slices.Contains(offsets, seconds/60) {
+			offsets = append(offsets, seconds/60)
+		}
+	}
+	return offsets
+}
+
+// maskIndex returns the position of a time in the column open_mask, from 1.
+func maskIndex(now time.Time) int {
+	now = now.UTC()
+	return int(now.Weekday()+6)%7*24 + now.Hour() + 1
 }

@@ -46,7 +46,12 @@ func entryOf(r *ent.Shop) geoEntry {
 
 // invalidate is Invalidate with the entries of the existing shops.
 func (s *Service) invalidate(ctx context.Context, ids []int64, entries []geoEntry) error {
-	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx))
+	types := make([]int64, len(entries))
+	for i, e := range entries {
+		types[i] = e.typeID
+	}
+	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx),
+		s.invalidateRankings(ctx, types, Trending, TopRated, BestSelling))
 	return outbox.Transient(err) // Redis is unavailable
 }
 
@@ -67,6 +72,7 @@ func (s *Service) afterEdit(ctx context.Context, shop *Shop, job []outbox.JobRef
 		return
 	}
 	_, err := s.shops.Put(ctx, shop.ID, *shop)
-	err = errors.Join(err, s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx))
+	err = errors.Join(err, s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx),
+		s.invalidateRankings(ctx, []int64{shop.TypeID}, Trending, TopRated, BestSelling))
 	s.outbox.Finish(ctx, err, job...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -25,27 +25,28 @@ type Order string
 // Sort orders. Ties sort by newest first, in [ByDistance] by oldest first.
 const (
 	ByDistance Order = "DISTANCE" // nearest first; requires Query.Near
-	ByScore    Order = "SCORE"    // best first; shops without a score have unratedRank
+	ByScore    Order = "SCORE"    // best first; shops without a score last, by popularity
 	BySold     Order = "SOLD"     // most sold first
 	ByNewest   Order = "NEWEST"   // newest first
 )
 
-// unratedRank is the score rank of unrated shops. It is near the average, so that new shops
-// are visible. It is constant, because an index and cursors depend on it. The migrations
-// shop_rank contain the same value.
-const unratedRank = 3.8
-
-// rank returns the sort value of a shop in the order by score.
+// rank returns the sort value of a shop in the order by score: its score, or a number below
+// 1 that grows with its popularity.
 func (s *Shop) rank() float64 {
 	if s.Score == nil {
-		return unratedRank
+		return float64(s.Sold+s.SaveCount) / maxPopularity
 	}
 	return *s.Score
 }
 
-// rankColumn is rank as an SQL expression, exactly as in the indexes.
+// maxPopularity is a power of two, so that Go and both databases compute equal quotients.
+const maxPopularity = 1 << 30
+
+// rankColumn is rank as an SQL expression, exactly as in the indexes of the migrations
+// shop_best.
 func rankColumn(sel *sql.Selector) string {
-	return "COALESCE(NULLIF(" + sel.C(entshop.FieldImportedScore) + ", 0), 3.8)"
+	return "COALESCE(" + sel.C(entshop.FieldRatingScore) + ", NULLIF(" + sel.C(entshop.FieldScore) + ", 0), CAST(" +
+		sel.C(entshop.FieldSold) + " + " + sel.C(entshop.FieldSaveCount) + " AS double precision) / 1073741824)"
 }
 
 // MaxRadius is the maximum radius of a nearby search, in metres.
@@ -67,6 +68,8 @@ type Query struct {
 	After   page.Cursor // "" for the first page
 
 	before string // Search in the form of the previous release
+	now    time.Time
+	isOpen func(*Shop, time.Time) *bool
 }
 
 // Page is one page of a list of shops.
@@ -91,6 +94,7 @@ type Edge struct {
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	ctx, span := observe.Span(ctx, "shop.List")
 	defer span.End()
+	q.now, q.isOpen = s.now(), s.isOpen
 	q, err := q.checked()
 	if err != nil {
 		return nil, err
@@ -138,26 +142,12 @@ func (q Query) checked() (Query, error) {
 	default:
 		return q, apierror.BadInput("unknown order %q (want one of %v)", q.Order, []Order{ByDistance, ByScore, BySold, ByNewest})
 	}
+	if err := q.Filter.check(); err != nil {
+		return q, err
+	}
 	var err error
 	q.Search, q.before, err = checkSearch(q.Search)
 	return q, err
-}
-
-// filters returns the conditions of q on rows, except position and search.
-func (q Query) filters() []predicate.Shop {
-	var where []predicate.Shop
-	if q.TypeID != 0 {
-		where = append(where, entshop.TypeID(q.TypeID))
-	}
-	if q.OwnerID != 0 {
-		where = append(where, entshop.OwnerID(q.OwnerID))
-	}
-	return where
-}
-
-// lists reports whether a shop meets the conditions of filters.
-func (q Query) lists(s *Shop) bool {
-	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || optional.Value(s.OwnerID) == q.OwnerID)
 }
 
 // headSize is the number of shops in a cached list: ten pages of 20.
@@ -169,11 +159,11 @@ type firstPage struct {
 	order  Order
 }
 
-// statement identifies the cached content. The previous release sorts unrated shops last,
-// so it must not share the list by score.
+// statement identifies the cached content. The previous release sorts unrated shops like
+// average ones, so it must not share the list by score.
 func (h firstPage) statement() string {
 	if h.order == ByScore {
-		return fmt.Sprintf("first %d shops of type %d by rank", headSize, h.typeID)
+		return fmt.Sprintf("first %d shops of type %d, best first", headSize, h.typeID)
 	}
 	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
 }
@@ -181,14 +171,14 @@ func (h firstPage) statement() string {
 func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
 	q := Query{TypeID: h.typeID, Order: h.order}
 	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
-	first.Select(entshop.FieldID, entshop.FieldImportedScore, entshop.FieldSold) // other fields stay zero
+	first.Select(entshop.FieldID, entshop.FieldRatingScore, entshop.FieldScore, entshop.FieldSold, entshop.FieldSaveCount) // other fields stay zero
 	rows, err := first.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
 	}
 	keys := make([]sortKey, len(rows))
 	for i, r := range rows {
-		keys[i] = q.key(&Shop{ID: r.ID, Score: optional.OrNil(r.ImportedScore), Sold: r.Sold})
+		keys[i] = q.key(&Shop{ID: r.ID, Score: scoreOf(r), Sold: r.Sold, SaveCount: r.SaveCount})
 	}
 	return keys, nil
 }
@@ -239,44 +229,55 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 }
 
 // listRows reads one page: from the cached list if possible, else with one statement. A
-// search on Postgres may need two, see [Service.search].
+// search on Postgres may need two, see [Service.search]. Opening hours may need more, because
+// rows only tell which shops may be open.
 func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
-	if q.Search == "" && q.OwnerID == 0 {
+	if q.Search == "" && q.OwnerID == 0 && q.Filter == (Filter{}) {
 		if found, ok, err := s.listHead(ctx, q); ok || err != nil {
 			return found, err
 		}
 	}
-	where := q.filters()
+	var behind []predicate.Shop
 	if q.After != "" {
-		behind, err := q.afterCursor()
+		key, err := q.decode(nil)
 		if err != nil {
 			return nil, err
 		}
-		where = append(where, behind)
+		behind = append(behind, q.behind(key))
 	}
 	read := s.read
 	if q.Search != "" {
 		read = s.search
 	}
-	rows, err := read(ctx, q, where)
-	if err != nil {
-		return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
-	}
-	edges := make([]Edge, len(rows))
-	for i, r := range rows {
-		s.shops.MarkExisting(r.ID) // clients may request it by id
-		shop, err := fromRow(r)
+	var edges []Edge
+	for limit := q.First + 1; ; limit = min(2*limit, maxRead) {
+		rows, err := read(ctx, q, append(q.filters(), behind...), limit)
 		if err != nil {
 			return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
 		}
-		edges[i] = Edge{Cursor: q.cursor(shop), Node: shop}
+		for _, r := range rows {
+			s.shops.MarkExisting(r.ID) // clients may request it by id
+			shop, err := fromRow(r)
+			if err != nil {
+				return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
+			}
+			behind = []predicate.Shop{q.behind(q.key(shop))}
+			if q.lists(shop) {
+				edges = append(edges, Edge{Cursor: q.cursor(shop), Node: shop})
+			}
+		}
+		if len(edges) > q.First || len(rows) < limit {
+			return q.page(edges), nil
+		}
 	}
-	return q.page(edges), nil
 }
 
-// read returns the first rows in order, one more than the page size.
-func (s *Service) read(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
-	return s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(q.First + 1).All(ctx)
+// maxRead is the maximum number of rows of one statement of listRows.
+const maxRead = 1000
+
+// read returns the first rows in order.
+func (s *Service) read(ctx context.Context, q Query, where []predicate.Shop, limit int) ([]*ent.Shop, error) {
+	return s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(limit).All(ctx)
 }
 
 // sorted adds the sort order, with the id last, so that it is total.
@@ -304,13 +305,10 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
 
-func (q Query) afterCursor() (predicate.Shop, error) {
-	k, err := q.decode(nil)
-	if err != nil {
-		return nil, err
-	}
+// behind selects the rows after a key.
+func (q Query) behind(k sortKey) predicate.Shop {
 	if q.Order == ByNewest {
-		return entshop.IDLT(k.ID), nil
+		return entshop.IDLT(k.ID)
 	}
 	return func(sel *sql.Selector) {
 		column := rankColumn(sel)
@@ -324,7 +322,7 @@ func (q Query) afterCursor() (predicate.Shop, error) {
 			b.WriteString(column + " <= ").Arg(value).
 				WriteString(" AND (" + column + ", " + sel.C(entshop.FieldID) + ") < (").Arg(value).WriteString(", ").Arg(k.ID).WriteString(")")
 		}))
-	}, nil
+	}
 }
 
 // sortKey is the position of a shop in a list that is not sorted by distance.

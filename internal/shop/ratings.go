@@ -90,7 +90,7 @@ func scoreOf(r *ent.Shop) *float64 {
 	if r.RatingScore != nil {
 		return r.RatingScore
 	}
-	return optional.OrNil(r.ImportedScore)
+	return optional.OrNil(r.Score)
 }
 
 // score returns the Bayesian average of the ratings of a shop, nil without ratings:
@@ -176,7 +176,15 @@ func (s *Service) SetRatings(ctx context.Context, tx *ent.Tx, changed []*RatedSh
 // invalidates the cached rows, the cached lists and the rankings. It is idempotent.
 func (s *Service) InvalidateRatings(ctx context.Context, ids ...int64) error {
 	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.tables.shops.Invalidate(ctx))
-	return outbox.Transient(err) // Redis is unavailable
+	shops, failed := s.ByIDs(ctx, ids) // which the response of the write shows anyway
+	if failed != nil {
+		return outbox.Transient(errors.Join(err, failed))
+	}
+	types := make([]int64, 0, len(shops))
+	for _, shop := range shops {
+		types = append(types, shop.TypeID)
+	}
+	return outbox.Transient(errors.Join(err, s.invalidateRankings(ctx, types, TopRated))) // Redis is unavailable
 }
 
 // LockSaves locks shops until tx ends, in id order. It returns the number of saves of each,
@@ -210,10 +218,10 @@ func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
 	}, nil
 }
 
-// InvalidateSaves publishes that the number of saves of shops changed, like
-// [Service.InvalidateRatings].
+// InvalidateSaves publishes that the number of saves of shops changed, as
+// [Service.InvalidateRatings] does.
 func (s *Service) InvalidateSaves(ctx context.Context, ids ...int64) error {
-	return s.InvalidateRatings(ctx, ids...)
+	return outbox.Transient(errors.Join(s.shops.Invalidate(ctx, ids...), s.tables.shops.Invalidate(ctx)))
 }
 
 // Exist returns the ids of the existing shops, from the rows.

@@ -21,21 +21,23 @@ import (
 var files embed.FS
 
 type lookups struct {
-	shops, types, lockCounts, lockRatings sqldb.IDQuery
-	addCounts, setRatings, addSaves       string
-	searchTexts, rewrite                  string
+	shops, types, lockCounts, lockRatings, updateVouchers sqldb.IDQuery
+	addCounts, setRatings, addSaves, activity, setTrends  string
+	searchTexts, rewrite                                  string
 }
 
 func openLookups(dialect string) lookups {
-	var shops, types, lockCounts, lockRatings string
+	var shops, types, lockCounts, lockRatings, updateVouchers string
 	var l lookups
 	if err := sqldb.ReadStatements(files, dialect, map[string]*string{
 		"shops": &shops, "types": &types, "lock_counts": &lockCounts, "lock_ratings": &lockRatings,
-		"add_counts": &l.addCounts, "set_ratings": &l.setRatings, "add_saves": &l.addSaves, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
+		"add_counts": &l.addCounts, "set_ratings": &l.setRatings, "add_saves": &l.addSaves,
+		"update_vouchers": &updateVouchers, "activity": &l.activity, "set_trends": &l.setTrends, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are embedded
 	}
 	l.shops, l.types, l.lockCounts = sqldb.NewIDQuery(dialect, shops), sqldb.NewIDQuery(dialect, types), sqldb.NewIDQuery(dialect, lockCounts)
+	l.updateVouchers = sqldb.NewIDQuery(dialect, updateVouchers)
 	l.lockRatings = sqldb.NewIDQuery(dialect, lockRatings)
 	return l
 }

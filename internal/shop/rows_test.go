@@ -27,9 +27,9 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		rows := []*ent.Shop{
 			create("all is null").SaveX(ctx),
 			create("all is set").SetExternalID("x:1").SetOwnerID(owner.ID).SetArea("").SetAddress("1 \"Tea\" Rd\\\n").SetAvgPrice(0).SetSold(7).
-				SetCommentCount(1 << 30).SetImportedScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
+				SetCommentCount(1 << 30).SetScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
 				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
-			create("an image without a size").SetArea("Old Town").SetAvgPrice(5000).SetImportedScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
+			create("an image without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
 		}
 		want, ids := map[int64]Shop{}, make([]int64, len(rows))
 		for i, r := range rows {
@@ -82,8 +82,19 @@ func TestEachColumnIsReadIntoItsField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.CheckRow(t, s.db.Shop.GetX(ctx, 4), shops[4], map[string]any{"Images": []mediapath.Image{{URL: "/media/a.png", ThumbnailURL: "/media/a.png"}}},
-			"ExternalID", "Geo", "Search", "CreatedAt", "UpdatedAt")
+		row := s.db.Shop.GetX(ctx, 4)
+		storetest.CheckRow(t, row, shops[4], map[string]any{
+			"Images": []mediapath.Image{{URL: "/media/a.png", ThumbnailURL: "/media/a.png"}}, "Score": row.RatingScore,
+			"Stars": shops[4].Ratings.Stars, "Count": row.ServiceCount, "Sum": row.ServiceSum,
+		}, "RatingScore", "Stars1", "Stars2", "Stars3", "Stars4", "Stars5", "TasteCount", "TasteSum", "EnvironmentCount", "EnvironmentSum",
+			"ServiceCount", "ServiceSum", "OpenMask", "Trend", "ExternalID", "Geo", "Search", "CreatedAt", "UpdatedAt")
+		want := Ratings{
+			Stars: [5]int{row.Stars1, row.Stars2, row.Stars3, row.Stars4, row.Stars5}, Taste: Sum{row.TasteCount, row.TasteSum},
+			Environment: Sum{row.EnvironmentCount, row.EnvironmentSum}, Service: Sum{row.ServiceCount, row.ServiceSum},
+		}
+		if got := shops[4].Ratings; got != want {
+			t.Errorf("got ratings %+v, want %+v", got, want)
+		}
 	})
 }
 

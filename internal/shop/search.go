@@ -87,31 +87,31 @@ const (
 	walkPerShop = 200
 )
 
-// search returns the first matching rows in order, one more than the page size.
+// search returns the first matching rows in order.
 //
 // Postgres has two plans. Walking the list until the page is full suits common words.
 // Sorting all matches of the gram index suits rare words. The planner cannot choose: it has
 // no statistics of whole words and few of character pairs. A wrong choice costs a second
 // with a million shops. So search walks a limited number of rows first. If they do not fill
 // the page, the word is rare. SQLite scans all rows.
-func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
+func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop, limit int) ([]*ent.Shop, error) {
 	if s.db.Dialect() != dialect.Postgres {
-		return s.read(ctx, q, append(where, contains(q)))
+		return s.read(ctx, q, append(where, contains(q)), limit)
 	}
-	rows, err := s.db.Shop.Query().Where(contains(q)).Order(q.sorted).Limit(q.First + 1).
+	rows, err := s.db.Shop.Query().Where(contains(q)).Order(q.sorted).Limit(limit).
 		Modify(func(sel *sql.Selector) {
 			head := sql.Dialect(sel.Dialect()).Select().From(sql.Table(entshop.Table))
 			for _, w := range where {
 				w(head)
 			}
 			q.sorted(head)
-			sel.From(head.Limit(max(minWalk, walkPerShop*q.First)).As(entshop.Table))
+			sel.From(head.Limit(max(minWalk, walkPerShop*limit)).As(entshop.Table))
 		}).All(ctx)
-	if err != nil || len(rows) > q.First {
+	if err != nil || len(rows) == limit {
 		return rows, err
 	}
 	return s.db.Shop.Query().Where(where...).Where(contains(q), indexed(q)).
-		Order(q.sortedUnindexed).Limit(q.First + 1).All(ctx)
+		Order(q.sortedUnindexed).Limit(limit).All(ctx)
 }
 
 // contains selects the shops whose name, area or address contains the search.

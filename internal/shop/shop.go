@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
@@ -97,9 +99,15 @@ type Service struct {
 	icons    Pictures     // of types
 	quota    *quota.Limit // of new shops
 
+	rankings *cache.Window[rankingKey]
+	editions *cache.Cache[editionKey, []int64]
+
 	prior Prior
 	zones *zones
 	now   func() time.Time
+
+	touchMu sync.Mutex
+	touched map[int64]bool // shops whose trends are outdated
 
 	maxByGEO, nearestSorted int // the constants of these names, except in tests
 }
@@ -121,7 +129,7 @@ type Config struct {
 	Icons      Pictures       // for shop types
 	Quota      *quota.Limit   // of new shops per user; nil for no limit
 	Prior      Prior          // of scores
-	Zone       *time.Location // of shops without a time zone; default [time.Local]
+	Zone       *time.Location // of shops without a time zone; default UTC
 	Now        func() time.Time
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -141,20 +149,26 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		db: db, sql: openLookups(db.Dialect()), cells: newGeoIndex(db, cfg), outbox: box,
 		pictures: cfg.Pictures, icons: cfg.Icons, quota: cfg.Quota, log: cfg.Log,
 		prior: Prior{cmp.Or(cfg.Prior.Mean, DefaultPriorMean), cmp.Or(cfg.Prior.Weight, DefaultPriorWeight)},
-		zones: newZones(cmp.Or(cfg.Zone, time.Local)), now: cfg.Now,
+		zones: newZones(cfg.Zone), now: cfg.Now, touched: map[int64]bool{},
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	s.openCaches(hub)
+	s.openRankings(hub)
 	s.openOutbox()
 	return s
 }
 
-// Run rebuilds missing GEO cells that this Service has read, until ctx ends. Each process
-// that reads shops must call it.
-func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
+// Run rebuilds missing GEO cells that this Service has read, and computes the trends of touched
+// shops, until ctx ends. Each process that reads shops must call it.
+func (s *Service) Run(ctx context.Context) error {
+	var g errgroup.Group
+	g.Go(func() error { return s.cells.run(ctx) })
+	g.Go(func() error { return s.runTrends(ctx) })
+	return g.Wait()
+}
 
 // ByID returns one shop. It reflects all completed writes of this process, and those of
 // other processes within at most one second.

@@ -135,6 +135,10 @@ func (d *Draft) check(types map[string]int64) error {
 	return nil
 }
 
+func (d *Draft) openMask(zones *zones) *string {
+	return openMask(optional.OrNil(d.OpenHours), zones.location(d.TimeZone))
+}
+
 func (d *Draft) at() geo.Point { return geo.Point{Lat: d.Lat, Lng: d.Lng} }
 
 // sortedUnique returns drafts sorted by external id, with the last of equal ones.
@@ -172,13 +176,13 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		switch {
 		case old == nil:
 			counts.Added++
-		case old.OwnerID != nil, d.is(old, types):
+		case old.OwnerID != nil, d.is(old, types, s.zones):
 			counts.Unchanged++
 			continue
 		default:
 			counts.Changed++
 		}
-		writes, written = append(writes, d.create(tx, types, known)), append(written, d.ExternalID)
+		writes, written = append(writes, d.create(tx, types, known, s.zones)), append(written, d.ExternalID)
 	}
 	after := before
 	if len(writes) > 0 {
@@ -241,22 +245,22 @@ func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Sho
 }
 
 // is reports whether the row already has the values that the draft updates.
-func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
+func (d *Draft) is(r *ent.Shop, types map[string]int64, zones *zones) bool {
 	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
 		optional.Value(r.Area) == d.Area && optional.Value(r.OpenHours) == d.OpenHours &&
 		optional.Value(r.Phone) == d.Phone && optional.Value(r.Website) == d.Website && r.TimeZone == d.TimeZone &&
-		optional.Value(r.OpenMask) == optional.Value(openMask(optional.OrNil(d.OpenHours))) &&
-		r.Lat == d.Lat && r.Lng == d.Lng && r.ImportedScore == d.Score &&
+		optional.Value(r.OpenMask) == optional.Value(d.openMask(zones)) &&
+		r.Lat == d.Lat && r.Lng == d.Lng && r.Score == d.Score &&
 		(r.AvgPrice == nil) == (d.AvgPrice == nil) && optional.Value(r.AvgPrice) == optional.Value(d.AvgPrice) &&
 		r.Search == searchText(d.Name, d.Area, d.Address)
 }
 
-func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]mediapath.Size) *ent.ShopCreate {
+func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]mediapath.Size, zones *zones) *ent.ShopCreate {
 	return tx.Shop.Create().
 		SetExternalID(d.ExternalID).SetNillableOwnerID(optional.OrNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
 		SetNillableArea(optional.OrNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
-		SetNillableAvgPrice(d.AvgPrice).SetImportedScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).SetNillableOpenMask(openMask(optional.OrNil(d.OpenHours))).
+		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).SetNillableOpenMask(d.openMask(zones)).
 		SetNillablePhone(optional.OrNil(d.Phone)).SetNillableWebsite(optional.OrNil(d.Website)).SetTimeZone(d.TimeZone).
 		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(mediapath.Column(d.Images, known))
 }
@@ -264,6 +268,6 @@ func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]medi
 // setFromDraft sets the columns that a draft updates: all except owner and images.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
-		UpdateAvgPrice().UpdateImportedScore().UpdateOpenHours().UpdateOpenMask().
+		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateOpenMask().
 		UpdatePhone().UpdateWebsite().UpdateTimeZone().UpdateSearch().UpdateUpdatedAt().AddVersion(1)
 }

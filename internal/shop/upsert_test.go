@@ -17,7 +17,7 @@ import (
 func TestEachFieldOfADraftIsStored(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: new(100), Score: 3, OpenHours: "9-17"}
+		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: new(100), Score: 3, OpenHours: "9-17", Website: "https://example.com/"}
 		upsert := func(want SaveCounts) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), []Draft{d}, func(int) {})
@@ -35,6 +35,8 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 				continue
 			case name == "Type":
 				field.SetString("bar")
+			case name == "TimeZone":
+				field.SetString("Asia/Shanghai")
 			case field.Kind() == reflect.String:
 				field.SetString(field.String() + " and more")
 			case field.Kind() == reflect.Float64:
@@ -49,7 +51,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			upsert(SaveCounts{Unchanged: 1})
 		}
 		// Known values can become unknown.
-		d.Area, d.OpenHours, d.AvgPrice = "", "", nil
+		d.Area, d.OpenHours, d.AvgPrice, d.Phone, d.Website, d.TimeZone = "", "", nil, "", "", ""
 		upsert(SaveCounts{Changed: 1})
 		upsert(SaveCounts{Unchanged: 1})
 		p, err := s.List(t.Context(), Query{First: 1})

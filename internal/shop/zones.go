@@ -3,6 +3,7 @@ package shop
 import (
 	"sync"
 	"time"
+	_ "time/tzdata" // images without a time zone database
 )
 
 // zones caches time zones by name, because loading one reads a file.
@@ -13,7 +14,12 @@ type zones struct {
 	known map[string]*time.Location
 }
 
+// newZones returns the zones of a server. The zone of the machine has no IANA name, so UTC
+// replaces it.
 func newZones(server *time.Location) *zones {
+	if server == nil || server == time.Local {
+		server = time.UTC
+	}
 	return &zones{server: server, known: map[string]*time.Location{}}
 }
 

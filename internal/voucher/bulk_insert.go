@@ -47,6 +47,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 	var sum SaveCounts
 	var ids []int64
 	var jobs []outbox.JobRef
+	var shops shopChange
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		sum, ids = SaveCounts{}, nil
 		for _, d := range drafts {
@@ -58,7 +59,14 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 				ids = append(ids, id)
 			}
 		}
-		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, ids...)
+		if jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, ids...); err != nil {
+			return err
+		}
+		changed, err := shopsOf(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		shops, err = s.updateShops(ctx, tx, changed...)
 		return err
 	})
 	if err != nil {
@@ -67,7 +75,19 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 	if len(ids) > 0 {
 		s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
 	}
+	if len(shops.ids) > 0 {
+		s.shops.AfterCommit(ctx, shops.ids, shops.jobs)
+	}
 	return sum, nil
+}
+
+// shopsOf returns the shops of vouchers, each once.
+func shopsOf(ctx context.Context, tx *ent.Tx, vouchers []int64) ([]int64, error) {
+	var shops []int64
+	if err := tx.Voucher.Query().Where(entvoucher.IDIn(vouchers...)).GroupBy(entvoucher.FieldShopID).Scan(ctx, &shops); err != nil {
+		return nil, fmt.Errorf("select the shops of %d vouchers: %w", len(vouchers), err)
+	}
+	return shops, nil
 }
 
 // insertIfNew stores one draft and returns its id, or 0 if it stored nothing.

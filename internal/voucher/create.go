@@ -93,6 +93,7 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong api
 	}
 	var v *Voucher
 	var job []outbox.JobRef
+	var shops shopChange
 	use := s.quota.Take(ctx, by.UserID) // counts while the transaction begins
 	err = ent.WithTx(writeCtx, s.db, func(tx *ent.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
@@ -106,6 +107,9 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong api
 		if v, err = insert(writeCtx, tx); err != nil {
 			return err
 		}
+		if shops, err = s.updateShops(writeCtx, tx, shopID); err != nil {
+			return err
+		}
 		job, err = outbox.AddBatch(writeCtx, s.outbox, tx, topic, v.ID)
 		return err
 	})
@@ -113,8 +117,21 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong api
 		use.Release(ctx)
 		return nil, fmt.Errorf("insert voucher of shop %d: %w", shopID, err)
 	}
-	s.afterCommit(writeCtx, v, job)
+	s.afterCommit(writeCtx, v, job, shops)
 	return v, nil
+}
+
+// shopChange holds the shops that a transaction changed, with its jobs.
+type shopChange struct {
+	ids  []int64
+	jobs []outbox.JobRef
+}
+
+// updateShops stores until when vouchers of shops are on sale. It locks the shops, after
+// sales and vouchers.
+func (s *Service) updateShops(ctx context.Context, tx *ent.Tx, ids ...int64) (c shopChange, err error) {
+	c.ids, c.jobs, err = s.shops.UpdateVouchers(ctx, tx, ids)
+	return c, err
 }
 
 func (d Details) insert(tx *ent.Tx, kind entvoucher.Kind) *ent.VoucherCreate {

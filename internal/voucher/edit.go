@@ -115,6 +115,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	}
 	var row *ent.Voucher
 	var job []outbox.JobRef
+	var shops shopChange
 	err := ent.WithTx(writeCtx, s.db, func(tx *ent.Tx) (err error) {
 		if row, err = lockVoucher(ctx, tx, id); err != nil {
 			return err
@@ -126,6 +127,9 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		if row, err = write(ctx, tx, row, &next); err != nil {
 			return err
 		}
+		if shops, err = s.updateShops(ctx, tx, row.ShopID); err != nil {
+			return err
+		}
 		job, err = outbox.AddBatch(writeCtx, s.outbox, tx, topic, id)
 		return err
 	})
@@ -133,7 +137,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		return nil, fmt.Errorf("update voucher %d: %w", id, err)
 	}
 	v := fromRow(row, nil)
-	s.afterCommit(writeCtx, v, job)
+	s.afterCommit(writeCtx, v, job, shops)
 	return v, nil
 }
 
@@ -229,7 +233,7 @@ func (s *Service) UpdateFlash(ctx context.Context, by Editor, id int64, c FlashC
 		return nil, fmt.Errorf("update flash voucher %d: %w", id, err)
 	}
 	v := fromRow(e.row, e.sale)
-	s.afterCommit(writeCtx, v, e.job)
+	s.afterCommit(writeCtx, v, e.job, e.shops)
 	return v, nil
 }
 
@@ -273,6 +277,7 @@ type edit struct {
 	row       *ent.Voucher   // as stored
 	sale      *ent.FlashSale // as stored
 	job       []outbox.JobRef
+	shops     shopChange
 	decreased int   // items removed from Redis, or possibly removed
 	seq       int64 // edit_seq of that removal
 }
@@ -310,6 +315,9 @@ func (e *edit) run(ctx, writeCtx context.Context, tx *ent.Tx) (err error) {
 	}
 	if saleChanged {
 		if err := e.write(writeCtx, tx, delta, w); err != nil {
+			return err
+		}
+		if e.shops, err = e.s.updateShops(writeCtx, tx, e.row.ShopID); err != nil {
 			return err
 		}
 	}

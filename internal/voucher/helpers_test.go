@@ -16,6 +16,7 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -178,6 +179,13 @@ func (o owners) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
 	}
 	return row.OwnerID, true, nil
 }
+
+// UpdateVouchers does nothing: package shop has its tests.
+func (owners) UpdateVouchers(context.Context, *ent.Tx, []int64) ([]int64, []outbox.JobRef, error) {
+	return nil, nil, nil
+}
+
+func (owners) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
 // A fixture is the state that the processes of a test share.
 type fixture struct {

@@ -63,7 +63,7 @@ func (s *Service) apply(ctx context.Context, ids []int64) error {
 //
 // It returns no error, because the write is committed: a client that retries would create the
 // voucher twice. The outbox retries failures, also after a crash.
-func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobRef) {
+func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobRef, shops shopChange) {
 	var err error
 	if v.Sale != nil { // before readers see the voucher
 		err = s.apply(ctx, []int64{v.ID})
@@ -77,4 +77,7 @@ func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobR
 	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...), s.table.Invalidate(ctx))
 	s.changed(v.ID)
 	s.outbox.Finish(ctx, err, job...)
+	if len(shops.ids) > 0 {
+		s.shops.AfterCommit(ctx, shops.ids, shops.jobs)
+	}
 }

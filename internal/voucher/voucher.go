@@ -123,6 +123,10 @@ type Sales interface {
 type Shops interface {
 	// OwnerOf returns a nil owner for a shop without one, and false for an unknown shop.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
+	// UpdateVouchers stores in tx until when vouchers of shops are on sale. It locks the shops.
+	UpdateVouchers(ctx context.Context, tx *ent.Tx, ids []int64) (changed []int64, jobs []outbox.JobRef, err error)
+	// AfterCommit publishes these changes.
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 // Config holds the dependencies of a Service. Sales and Shops are required.

@@ -173,28 +173,29 @@ func number(digits string) int64 {
 // is an error in a template.
 func placeholders() map[string]string {
 	return map[string]string{
-		"k":      `[^{}]+`,                // identifies a cached value
-		"S":      `[A-Za-z0-9_-]{43}`,     // SHA-256 of a token
-		"P":      `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of a phone
-		"A":      `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of an address
-		"D":      `[1-9][0-9]*`,           // known device
-		"U":      `[1-9][0-9]*`,           // user
-		"KIND":   `all|[1-9][0-9]*`,       // number of a shop type
-		"NAME":   `[a-z][a-z0-9_-]*`,      // of a cache policy
-		"TABLE":  `[a-z][a-z0-9_]*`,       // of the database
-		"QUERY":  `[0-9a-f]{32}`,          // half a SHA-256, of a statement and its arguments
-		"CELL":   `[0-9b-hjkmnp-z]{4,12}`, // geohash
-		"pN":     `p[0-9]{1,2}`,           // partition of the sales
-		"V":      `[1-9][0-9]*`,           // voucher
-		"I":      `[0-9]{1,3}`,            // bucket of a sale's buyers
-		"O":      `[1-9][0-9]*`,           // order
-		"N":      `[1-9][0-9]*`,           // note
-		"LOCK":   `[a-z][a-z0-9:_-]*`,     // name of a lock
-		"YYYYMM": `[0-9]{6}`,              // month
-		"SHOP":   `site|[1-9][0-9]*`,      // a shop, or the site
-		"DAY":    `[0-9]{8}`,              // yyyymmdd
-		"RANDOM": `[A-Z2-7]{26}`,          // a random name
-		"H":      `[A-Za-z0-9_-]{1,43}`,   // digest of a client's request key
+		"k":       `[^{}]+`,                // identifies a cached value
+		"S":       `[A-Za-z0-9_-]{43}`,     // SHA-256 of a token
+		"P":       `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of a phone
+		"A":       `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of an address
+		"D":       `[1-9][0-9]*`,           // known device
+		"U":       `[1-9][0-9]*`,           // user
+		"KIND":    `all|[1-9][0-9]*`,       // number of a shop type
+		"NAME":    `[a-z][a-z0-9_-]*`,      // of a cache policy
+		"TABLE":   `[a-z][a-z0-9_]*`,       // of the database
+		"QUERY":   `[0-9a-f]{32}`,          // half a SHA-256, of a statement and its arguments
+		"CELL":    `[0-9b-hjkmnp-z]{4,12}`, // geohash
+		"pN":      `p[0-9]{1,2}`,           // partition of the sales
+		"V":       `[1-9][0-9]*`,           // voucher
+		"I":       `[0-9]{1,3}`,            // bucket of a sale's buyers
+		"O":       `[1-9][0-9]*`,           // order
+		"N":       `[1-9][0-9]*`,           // note
+		"RANKING": `[A-Z_]+:\d+`,
+		"LOCK":    `[a-z][a-z0-9:_-]*`,   // name of a lock
+		"YYYYMM":  `[0-9]{6}`,            // month
+		"SHOP":    `site|[1-9][0-9]*`,    // a shop, or the site
+		"DAY":     `[0-9]{8}`,            // yyyymmdd
+		"RANDOM":  `[A-Z2-7]{26}`,        // a random name
+		"H":       `[A-Za-z0-9_-]{1,43}`, // digest of a client's request key
 	}
 }
 
