@@ -57,6 +57,8 @@ func (o *fakes) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int
 
 func (o *fakes) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
+func (*fakes) Touch(...int64) {}
+
 func (o *fakes) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.JobRef, error) {
 	o.calls.Add(1)
 	for id, n := range notes {

@@ -105,6 +105,7 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 
 // invalidate invalidates rows before lists, so that readers of a new list find its rows.
 func (s *Service) invalidate(ctx context.Context, notes, authors, shops []int64) error {
+	s.shops.Touch(shops...)
 	err := errors.Join(
 		s.notes.Invalidate(ctx, notes...), s.counts.Invalidate(ctx, notes...),
 		s.byAuthor.Invalidate(ctx, authors...), s.byShop.Invalidate(ctx, shops...),

@@ -57,6 +57,8 @@ type Shops interface {
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommitCounts invalidates the shops after the commit.
 	AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef)
+	// Touch marks shops whose notes changed. It must not block.
+	Touch(ids ...int64)
 }
 
 // Users provides the authors of notes.

@@ -80,6 +80,11 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	if err != nil {
 		return fmt.Errorf("roll up %d days of visits: %w", len(days), err)
 	}
+	for _, b := range days {
+		if b.shop != site {
+			s.cfg.Shops.Touch(b.shop)
+		}
+	}
 	var clean []any
 	for _, z := range page {
 		b, _ := parseMember(z.Member)

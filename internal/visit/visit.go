@@ -45,6 +45,8 @@ type Stats struct {
 type Shops interface {
 	// Existing returns the existing shops among at most 500 ids.
 	Existing(ctx context.Context, ids []int64) (map[int64]bool, error)
+	// Touch marks shops whose stored visits changed. It must not block.
+	Touch(ids ...int64)
 }
 
 // Config holds the dependencies of a Service. Redis, Prefix, Shops, Registerer and Log are
