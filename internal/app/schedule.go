@@ -58,6 +58,8 @@ func (c *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
 	c.scans.Add(c.NoteLikes.Scans()...)
 	c.scans.Add(c.Comments.Scans()...)
 	c.scans.Add(c.CommentLikes.Scans()...)
+	c.scans.Add(c.ShopSaves.Scans()...)
+	c.scans.Add(c.NoteSaves.Scans()...)
 	c.scans.Add(c.Follows.Scans()...)
 	c.scans.Add(c.Feed.Scans()...)
 	c.scans.Add(c.Media.Scans()...)

@@ -46,7 +46,7 @@ func (c *Components) openSocial(cfg *config.Config, client *ent.Client, limits *
 	c.Ratings = rating.New(client, c.hub, c.outbox, rating.Config{Shops: c.Shops, Quota: limits.Limit("ratings", cfg.RatingsPerUser)})
 	saves := limits.Limit("saves", cfg.SavesPerUser) // of shops and notes together
 	c.ShopSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Shop, Target: c.Shops, Quota: saves})
-	c.NoteSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Note, Quota: saves})
+	c.NoteSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Note, Target: c.Notes, Quota: saves})
 	hints := c.feedHints(cfg, reg, log)
 	c.Feed = feed.New(client, c.hub, c.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,

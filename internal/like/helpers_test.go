@@ -70,7 +70,7 @@ func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	}, nil
 }
 
-func (r *targets) LikesCounted(_ *cache.Pipeline, id int64, likes, _ int, _, version int64) {
+func (r *targets) LikesCounted(_ *cache.Pipeline, id int64, _, _, _ int, _, _ int64) {
 	r.record(id)
 }
 
@@ -168,7 +168,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	p.note, p.comment = &targets{db: p.db, kind: Note}, &targets{db: p.db, kind: Comment}
 	p.notes = New(p.db, from.Hub, p.box, Config{Kind: Note, Target: p.note})
 	p.comments = New(p.db, from.Hub, p.box, Config{Kind: Comment, Target: p.comment})
-	p.notes.pause, p.comments.pause = 0, 0
+	p.notes.pause, p.comments.pause = -1, -1
 	p.notes.querier = hooked{p.db, p.note}
 	return p
 }

@@ -52,7 +52,7 @@ type NoteTarget interface {
 	Target
 	// LikesCounted caches the counts of a note after the commit of this package. hot is the
 	// hot rank.
-	LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64)
+	LikesCounted(p *cache.Pipeline, id int64, likes, comments, saves int, hot, version int64)
 }
 
 const (
@@ -71,7 +71,7 @@ type Service struct {
 	notes  NoteTarget // the target of likes of notes, else nil
 	quota  *quota.Limit
 	now    func() time.Time
-	pause  time.Duration        // of a scan, before it rechecks a set
+	pause  time.Duration        // of a scan, before it rechecks a set; 0 for the default
 	likers *cache.Window[int64] // first likers of notes, else nil
 	liked  *cache.Window[int64] // targets by user
 	sql    statements
@@ -101,7 +101,7 @@ type Config struct {
 // the dependencies. A hub and a box accept one Service of each kind. New panics if the kind
 // is unknown, or if Kind is [Note] and the target is not a [NoteTarget].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
-	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: recheckDelay}
+	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -66,8 +66,8 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 	args := []any{sqldb.JSON(drafts), s.now().UnixMilli(), job.Topic, job.Payloads, job.HeadStart}
 	err = sqldb.Each(sqldb.Prepared(ctx), s.querier, s.sql.likeNotes, args, func(rows *sql.Rows) error {
 		var what string
-		var id, a, b, c, d int64
-		err := rows.Scan(&what, &id, &a, &b, &c, &d)
+		var id, a, b, c, d, e int64
+		err := rows.Scan(&what, &id, &a, &b, &c, &d, &e)
 		switch what {
 		case "like":
 			likes = append(likes, row{id, Draft{Target: a, User: b}})
@@ -77,7 +77,7 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 			before[id] = int(a)
 		case "counts":
 			o.likes[id] = int(a)
-			counted = append(counted, func(p *cache.Pipeline) { s.notes.LikesCounted(p, id, int(a), int(b), c, d) })
+			counted = append(counted, func(p *cache.Pipeline) { s.notes.LikesCounted(p, id, int(a), int(b), int(c), d, e) })
 		case "job":
 			o.jobs = append(o.jobs, job.JobRef(id))
 		}

@@ -177,12 +177,11 @@ func TestScanKeepsOutdatedSetThatRecovers(t *testing.T) {
 		like(t, s, 1, ann)
 		wantFirst(t, s, 1, 10, ann)
 		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, not invalidated yet
-		of := likeSet{"likers of note %d", s.likers, likersSize, s.loadLikers}
-		wrong, err := of.mismatches(t.Context(), []cache.WindowSnapshot[int64]{*snapshot(t, s.likers, 1)})
-		if err != nil || len(wrong) != 1 {
-			t.Fatalf("invalid test: got %v, %v", wrong, err)
+		if o := scanOf(t, s, "note-likers", true); o.Found != 1 {
+			t.Fatalf("invalid test: got %+v", o)
 		}
-		of.load = func(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
+		of := s.setsOf("likers of note %d", s.likers, likersSize, s.loadLikers)
+		of.Load = func(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
 			rows, err := s.loadLikers(ctx, ids, limit)
 			if err == nil {
 				err = s.invalidateSets(ctx, change{Target: 1, User: bob}) // now invalidated
@@ -190,7 +189,7 @@ func TestScanKeepsOutdatedSetThatRecovers(t *testing.T) {
 			return rows, err
 		}
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		scans.Add(reconcile.Scan{Name: "likers", Description: "them", Run: func(ctx context.Context, r *reconcile.Run) error { return s.scanSets(ctx, r, of) }})
+		scans.Add(reconcile.Scan{Name: "likers", Description: "them", Run: of.Compare})
 		o, err := scans.RunOnce(t.Context(), scans.All()[0], reconcile.Options{})
 		if err != nil || o.Compared != 1 || o.Found != 0 {
 			t.Errorf("%+v, %v", o, err)

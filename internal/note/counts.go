@@ -114,8 +114,32 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 }
 
 // LikesCounted caches counts that package like has stored.
-func (s *Service) LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64) {
-	s.counts.PutIn(p, map[int64]Counts{id: {Likes: likes, Comments: comments, Hot: hot, Version: version}})
+func (s *Service) LikesCounted(p *cache.Pipeline, id int64, likes, comments, saves int, hot, version int64) {
+	s.counts.PutIn(p, map[int64]Counts{id: {Likes: likes, Comments: comments, Saves: saves, Hot: hot, Version: version}})
+}
+
+// LockSaves is [Service.LockLikes] for the saves of notes. After the commit, the caller calls
+// [Service.InvalidateSaves].
+func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
+	saves map[int64]int, add func(context.Context, map[int64]int) error, err error,
+) {
+	rows, err := s.lockCounts(ctx, tx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	saves = make(map[int64]int, len(rows))
+	for id, r := range rows {
+		saves[id] = r.Saves
+	}
+	return saves, func(ctx context.Context, more map[int64]int) error {
+		var changed []*countRow
+		for id, n := range more {
+			rows[id].Saves += n
+			changed = append(changed, rows[id])
+		}
+		_, err := s.updateCounts(ctx, tx, changed)
+		return err
+	}, nil
 }
 
 // AddComments adds to the comments of notes and locks their counts until tx ends. It
@@ -161,7 +185,12 @@ func (s *Service) InvalidateLikes(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(s.counts.Invalidate(ctx, ids...)) // Redis is unavailable
 }
 
-// InvalidateComments is [Service.InvalidateLikes]: likes and comments share a record.
+// InvalidateComments is [Service.InvalidateLikes]: all counts of a note share a record.
 func (s *Service) InvalidateComments(ctx context.Context, ids ...int64) error {
+	return s.InvalidateLikes(ctx, ids...)
+}
+
+// InvalidateSaves is [Service.InvalidateLikes].
+func (s *Service) InvalidateSaves(ctx context.Context, ids ...int64) error {
 	return s.InvalidateLikes(ctx, ids...)
 }

@@ -44,6 +44,6 @@ func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Usage, error) 
 
 // readCounts scans a row of note_counts: the note id, its counters, and further columns.
 func readCounts(rows *sql.Rows, further ...any) (note int64, c Counts, err error) {
-	err = rows.Scan(append([]any{&note, &c.Likes, &c.Comments, &c.Hot, &c.Version}, further...)...)
+	err = rows.Scan(append([]any{&note, &c.Likes, &c.Comments, &c.Saves, &c.Hot, &c.Version}, further...)...)
 	return note, c, err
 }

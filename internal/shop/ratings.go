@@ -8,8 +8,6 @@ import (
 	"math"
 
 	"github.com/tandian-dev/tandian/ent"
-	entshop "github.com/tandian-dev/tandian/ent/shop"
-	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
@@ -189,9 +187,9 @@ func (s *Service) InvalidateRatings(ctx context.Context, ids ...int64) error {
 
 // LockSaves locks shops until tx ends, in id order. It returns the number of saves of each,
 // without missing shops. add adds to these numbers. After the commit, the caller calls
-// [Service.InvalidateSaves]; afterCommit does nothing.
+// [Service.InvalidateSaves].
 func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
-	saves map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
+	saves map[int64]int, add func(context.Context, map[int64]int) error, err error,
 ) {
 	rows, err := s.LockRatings(ctx, tx, ids)
 	if err != nil {
@@ -201,7 +199,7 @@ func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
 	for id, r := range rows {
 		saves[id] = r.saves
 	}
-	return saves, func(ctx context.Context, more map[int64]int) (func(*cache.Pipeline), error) {
+	return saves, func(ctx context.Context, more map[int64]int) error {
 		type row struct {
 			ID   int64 `json:"id"`
 			More int   `json:"more"`
@@ -214,7 +212,7 @@ func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
 		if err != nil {
 			err = fmt.Errorf("count the saves of %d shops: %w", len(rows), err)
 		}
-		return func(*cache.Pipeline) {}, err
+		return err
 	}, nil
 }
 
@@ -224,14 +222,14 @@ func (s *Service) InvalidateSaves(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(errors.Join(s.shops.Invalidate(ctx, ids...), s.tables.shops.Invalidate(ctx)))
 }
 
-// Exist returns the ids of the existing shops, from the rows.
+// Exist reports which shops exist, like [Service.ByIDs].
 func (s *Service) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	found, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).IDs(ctx)
+	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("select which of %d shops exist: %w", len(ids), err)
+		return nil, err
 	}
 	exist := make(map[int64]bool, len(found))
-	for _, id := range found {
+	for id := range found {
 		exist[id] = true
 	}
 	return exist, nil

@@ -13,11 +13,11 @@
 -- $4  payloads of the jobs, a JSON array of JSON texts
 -- $5  head start of the jobs, in milliseconds
 --
--- returns  what, id and four numbers:
+-- returns  what, id and five numbers:
 --          'like'    a new like, its note, its user
 --          'existed' an existing like, its note, its user
 --          'locked'  a note that was locked, its likes before
---          'counts'  a note with new likes: likes, comments, hot rank, version
+--          'counts'  a note with new likes: likes, comments, saves, hot rank, version
 --          'job'     a job
 WITH draft AS MATERIALIZED (
   SELECT d.target, d."user", d.nth, (SELECT l.id FROM likes AS l WHERE l.kind = 'NOTE' AND l.target_id = d.target AND l.user_id = d."user") AS existing
@@ -46,7 +46,7 @@ WITH draft AS MATERIALIZED (
   SET likes = m.likes, hot = m.hot, version = m.version
   FROM more AS m
   WHERE c.id = m.id AND c.id = ANY (ARRAY(SELECT id FROM more))
-  RETURNING c.id, c.likes, c.comments, c.hot, c.version
+  RETURNING c.id, c.likes, c.comments, c.saves, c.hot, c.version
 ), job AS (
   INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at)
   SELECT $3::text, job.payload, 0, 0, clock.now, clock.now + $5::bigint
@@ -54,12 +54,12 @@ WITH draft AS MATERIALIZED (
   WHERE EXISTS (SELECT FROM inserted)
   RETURNING id
 )
-SELECT 'like', id, target_id, user_id, 0::bigint, 0::bigint FROM inserted
+SELECT 'like', id, target_id, user_id, 0::bigint, 0::bigint, 0::bigint FROM inserted
 UNION ALL
-SELECT 'existed', existing, target, "user", 0, 0 FROM draft WHERE existing IS NOT NULL
+SELECT 'existed', existing, target, "user", 0, 0, 0 FROM draft WHERE existing IS NOT NULL
 UNION ALL
-SELECT 'locked', id, likes, 0, 0, 0 FROM locked
+SELECT 'locked', id, likes, 0, 0, 0, 0 FROM locked
 UNION ALL
-SELECT 'counts', id, likes, comments, hot, version FROM counted
+SELECT 'counts', id, likes, comments, saves, hot, version FROM counted
 UNION ALL
-SELECT 'job', id, 0, 0, 0, 0 FROM job
+SELECT 'job', id, 0, 0, 0, 0, 0 FROM job

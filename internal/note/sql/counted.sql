@@ -2,6 +2,6 @@
 --
 -- $1  note ids
 --
--- returns  note, likes, comments, hot rank, version
-SELECT id, likes, comments, hot, version FROM note_counts
+-- returns  note, likes, comments, saves, hot rank, version
+SELECT id, likes, comments, saves, hot, version FROM note_counts
 WHERE id = ANY($1)

@@ -2,8 +2,8 @@
 --
 -- $1  note ids
 --
--- returns  note, likes, comments, hot rank, version, shop
-SELECT c.id, c.likes, c.comments, c.hot, c.version, n.shop_id
+-- returns  note, likes, comments, saves, hot rank, version, shop
+SELECT c.id, c.likes, c.comments, c.saves, c.hot, c.version, n.shop_id
 FROM note_counts AS c
 JOIN notes AS n ON n.id = c.id
 WHERE c.id = ANY($1) AND NOT c.deleted
