@@ -100,7 +100,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		cfg.Touched = func(...int64) {}
 	}
 	s := &Service{db: db, outbox: box, cfg: cfg}
-	policy := cache.WindowPolicy{Name: savedNames[cfg.Kind], Size: savedSize, TTL: setTTL, LoadTimeout: readTimeout}
+	policy := cache.WindowPolicy{Name: s.savedName(), Size: savedSize, TTL: setTTL, LoadTimeout: readTimeout}
 	s.saved = cache.NewWindow(hub, policy, decimal, s.loadSaved)
 	var remove string
 	err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{
