@@ -43,7 +43,9 @@ func savedBy(t *testing.T, as *apptest.Server, first int) (shops, notes []string
 	t.Helper()
 	more, variables := true, map[string]any{"first": first}
 	for more {
-		var shown struct{ Me struct{ SavedShops, SavedNotes savedPage } }
+		var shown struct {
+			Me struct{ SavedShops, SavedNotes savedPage }
+		}
 		as.Must(t, savedLists, variables, &shown)
 		more = false
 		for name, into := range map[string]*[]string{"shops": &shops, "notes": &notes} {

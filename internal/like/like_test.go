@@ -19,7 +19,6 @@ import (
 	entlike "github.com/tandian-dev/tandian/ent/like"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -128,7 +127,7 @@ func TestLikeReturnsTheCount(t *testing.T) {
 					return err
 				}
 			}
-			if err := errors.Join(inOneGroup(t, r, s.likes, func() error { return s.Like(t.Context(), cid, 2) }, calls...)...); err != nil {
+			if err := errors.Join(storetest.InOneGroup(t, r.hook, s.likes.Waiting, func() error { return s.Like(t.Context(), cid, 2) }, calls...)...); err != nil {
 				t.Error(err)
 			}
 		})
@@ -235,34 +234,6 @@ func TestConcurrentLikesOfOneUserCountOnce(t *testing.T) {
 	}
 }
 
-// inOneGroup makes calls that share a transaction. A first call blocks its group at the lock
-// until all others wait for the next group.
-func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, result], first func() error, others ...func() error) []error {
-	t.Helper()
-	started, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	r.hook(func(context.Context) error {
-		once.Do(func() { close(started); <-goOn })
-		return nil
-	})
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := first(); err != nil {
-			t.Error(err)
-		}
-	})
-	<-started
-	errs := make([]error, len(others))
-	for i, call := range others {
-		all.Go(func() { errs[i] = call() })
-		testkit.Eventually(t, 10*time.Second, func() bool { n, _ := b.Waiting(); return n == i+1 })
-	}
-	close(goOn)
-	all.Wait()
-	r.hook(nil)
-	return errs
-}
-
 func TestConcurrentLikesShareATransaction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
@@ -279,13 +250,13 @@ func TestConcurrentLikesShareATransaction(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			likes := []struct{ user, id int64 }{{bob, 1}, {ann, 1}, {ann, 404}, {bob, 2}, {ann, 2}, {ann, 1}, {cid, 1}, {eve, 2}}
+			likes := []struct{ user, id int64 }{{dan, 3}, {bob, 1}, {ann, 1}, {ann, 404}, {bob, 2}, {ann, 2}, {ann, 1}, {cid, 1}, {eve, 2}}
 			var calls []func() error
 			for _, c := range likes {
 				calls = append(calls, func() error { return s.Like(t.Context(), c.user, c.id) })
 			}
 			r.takeCalls()
-			errs := inOneGroup(t, r, s.likes, func() error { return s.Like(t.Context(), dan, 3) }, calls...)
+			errs := storetest.InOneGroup(t, r.hook, s.likes.Waiting, calls[0], calls[1:]...)
 			for i, err := range errs {
 				ok := err == nil
 				switch likes[i] {
@@ -304,12 +275,12 @@ func TestConcurrentLikesShareATransaction(t *testing.T) {
 			wantFirst(t, s, 1, 10, bob, ann)
 			wantFirst(t, s, 2, 10, bob, ann, eve)
 
-			unlikes := []struct{ user, id int64 }{{bob, 1}, {ann, 404}, {bob, 1}, {cid, 1}, {eve, 2}, {bob, 2}}
+			unlikes := []struct{ user, id int64 }{{dan, 3}, {bob, 1}, {ann, 404}, {bob, 1}, {cid, 1}, {eve, 2}, {bob, 2}}
 			calls = nil
 			for _, c := range unlikes {
 				calls = append(calls, func() error { return s.Unlike(t.Context(), c.user, c.id) })
 			}
-			for i, err := range inOneGroup(t, r, s.unlikes, func() error { return s.Unlike(t.Context(), dan, 3) }, calls...) {
+			for i, err := range storetest.InOneGroup(t, r.hook, s.unlikes.Waiting, calls[0], calls[1:]...) {
 				if err != nil {
 					t.Errorf("unlike %v: %v", unlikes[i], err)
 				}
@@ -371,11 +342,6 @@ func TestUnlikeKeepsLikeAddedAfterLookup(t *testing.T) {
 	wantFirst(t, p.notes, 1, 10, ann)
 }
 
-type deadlock struct{}
-
-func (deadlock) Error() string    { return "deadlock detected" }
-func (deadlock) SQLState() string { return "40P01" }
-
 func TestDeadlockedLikeIsRetriedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
@@ -384,12 +350,12 @@ func TestDeadlockedLikeIsRetriedOnce(t *testing.T) {
 			left := times
 			p.note.hook(func(context.Context) error {
 				if left--; left >= 0 {
-					return fmt.Errorf("update: %w", deadlock{})
+					return fmt.Errorf("update: %w", storetest.Deadlock{})
 				}
 				return nil
 			})
 			err := p.notes.Like(t.Context(), ann, id)
-			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, deadlock{}) {
+			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, storetest.Deadlock{}) {
 				t.Errorf("%d deadlocks: got %v", times, err)
 			}
 		}

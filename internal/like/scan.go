@@ -2,22 +2,17 @@ package like
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
-	scanPage   = 500
-	scanCounts = 5000             // counts per second
-	scanSets   = 500              // sets per second
-	countLimit = 30 * time.Second // per statement
+	scanCounts = 5000 // counts per second
+	scanSets   = 500  // sets per second
 )
 
 // Scans returns the consistency scans of like counts and of the sets in Redis.
@@ -25,7 +20,9 @@ func (s *Service) Scans() []reconcile.Scan {
 	noun := s.noun()
 	liked := s.setsOf("likes of user %d", s.liked, likedSize, s.loadLiked)
 	scans := []reconcile.Scan{
-		{Name: noun + "-likes", Description: "like counts of " + noun + "s, against likes", Rate: scanCounts, Run: s.scanCounts},
+		{Name: noun + "-likes", Description: "like counts of " + noun + "s, against likes", Rate: scanCounts, Run: func(ctx context.Context, r *reconcile.Run) error {
+			return s.counts().Compare(ctx, r, s.db, s.repairCount)
+		}},
 		{Name: noun + "-liked", Description: "Redis sets of the newest " + noun + "s that users like, against likes", Rate: scanSets, Redis: true, Run: liked.Compare},
 	}
 	if s.likers != nil {
@@ -41,38 +38,8 @@ func (s *Service) setsOf(format string, window *cache.Window[int64], size int, l
 	return reconcile.Windows[int64]{Format: format, Window: window, Size: size, Load: load, Parse: parseDecimal, Pause: s.pause}
 }
 
-type drift struct {
-	id             int64
-	stored, actual int
-}
-
-func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
-		return s.counts(ctx, s.db, after, limit)
-	}
-	return reconcile.Counters(ctx, r, scanPage, read, s.describe, s.repairCount)
-}
-
-func (s *Service) describe(d drift) (id int64, differs string) {
-	if d.stored != d.actual {
-		differs = fmt.Sprintf("%s %d: %d likes stored, %d counted", s.noun(), d.id, d.stored, d.actual)
-	}
-	return d.id, differs
-}
-
-func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
-	ctx, cancel := context.WithTimeout(ctx, countLimit)
-	defer cancel()
-	err = sqldb.Each(ctx, db, s.sql.count, []any{after, limit}, func(rows *sql.Rows) error {
-		var d drift
-		err := rows.Scan(&d.id, &d.stored, &d.actual)
-		page = append(page, d)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("count likes of each %s after %d: %w", s.noun(), after, err)
-	}
-	return page, nil
+func (s *Service) counts() reconcile.RowCounts {
+	return reconcile.RowCounts{Format: s.noun() + " %d: %d likes stored, %d counted", Statement: s.sql.count}
 }
 
 // repairCount corrects a count while it is locked. Concurrent likes and repairs wait for the
@@ -91,11 +58,11 @@ func (s *Service) repairCount(ctx context.Context, id int64) error {
 		if _, exists := likes[id]; !exists {
 			return nil
 		}
-		page, err := s.counts(ctx, tx, id-1, 1)
-		if err != nil || len(page) == 0 || page[0].id != id || page[0].stored == page[0].actual {
+		missing, err := s.counts().Missing(ctx, tx, id)
+		if err != nil || missing == 0 {
 			return err
 		}
-		if _, err := add(ctx, map[int64]int{id: page[0].actual - page[0].stored}); err != nil {
+		if _, err := add(ctx, map[int64]int{id: missing}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), made)

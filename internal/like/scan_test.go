@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	entlike "github.com/tandian-dev/tandian/ent/like"
@@ -20,40 +19,10 @@ func zadd(score float64, member string) redis.ZAddArgs {
 	return redis.ZAddArgs{Members: []redis.Z{{Score: score, Member: member}}}
 }
 
-// scanOf runs a scan of a Service.
-func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
-	t.Helper()
-	scans := reconcile.New(prometheus.NewRegistry(), nil)
-	scans.Add(s.Scans()...)
-	found, err := scans.ByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// checkRepair checks that a dry run finds want mismatches and changes nothing. The next run
-// must repair all of them, and a third run must find none.
+// checkRepair checks what a scan finds and repairs.
 func (p *process) checkRepair(t *testing.T, s *Service, name string, want int) {
 	t.Helper()
-	p.box.Wait()
-	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
-		t.Errorf("dry run: got %+v, want %d findings", dry, want)
-	}
-	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
-		t.Errorf("the dry run changed data (-before +after):\n%s", d)
-	}
-	if run := scanOf(t, s, name, false); run.Found != want || run.Repaired != want {
-		t.Errorf("run: got %+v, want %d findings, all repaired", run, want)
-	}
-	if again := scanOf(t, s, name, false); again.Found != 0 {
-		t.Errorf("second run: got %+v, want no findings", again)
-	}
+	p.from.CheckRepair(t, p.box, s.Scans(), name, want)
 }
 
 func TestScanRepairsLikeCounts(t *testing.T) {
@@ -102,7 +71,7 @@ func TestScanRecountsUnderTheLock(t *testing.T) {
 		first = false
 		return errors.Join(other.notes.Like(ctx, ann, 1), other.notes.repairCount(ctx, 1))
 	})
-	if o := scanOf(t, p.notes, "note-likes", false); o.Found != 1 || p.note.count(t, 1) != 1 {
+	if o := storetest.RunScan(t, p.notes.Scans(), "note-likes", false); o.Found != 1 || p.note.count(t, 1) != 1 {
 		t.Errorf("got %+v and count %d, want 1", o, p.note.count(t, 1))
 	}
 }
@@ -177,7 +146,7 @@ func TestScanKeepsOutdatedSetThatRecovers(t *testing.T) {
 		like(t, s, 1, ann)
 		wantFirst(t, s, 1, 10, ann)
 		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, not invalidated yet
-		if o := scanOf(t, s, "note-likers", true); o.Found != 1 {
+		if o := storetest.RunScan(t, s.Scans(), "note-likers", true); o.Found != 1 {
 			t.Fatalf("invalid test: got %+v", o)
 		}
 		of := s.setsOf("likers of note %d", s.likers, likersSize, s.loadLikers)
@@ -188,11 +157,9 @@ func TestScanKeepsOutdatedSetThatRecovers(t *testing.T) {
 			}
 			return rows, err
 		}
-		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		scans.Add(reconcile.Scan{Name: "likers", Description: "them", Run: of.Compare})
-		o, err := scans.RunOnce(t.Context(), scans.All()[0], reconcile.Options{})
-		if err != nil || o.Compared != 1 || o.Found != 0 {
-			t.Errorf("%+v, %v", o, err)
+		scan := reconcile.Scan{Name: "likers", Description: "them", Run: of.Compare}
+		if o := storetest.RunScan(t, []reconcile.Scan{scan}, "likers", false); o.Compared != 1 || o.Found != 0 {
+			t.Errorf("got %+v, want no findings", o)
 		}
 	})
 }

@@ -147,30 +147,6 @@ func TestUnsaveKeepsSaveAddedAfterLookup(t *testing.T) {
 	wantSaved(t, p.notes, ann, upTo(1), 1)
 }
 
-// inOneGroup makes calls that share a transaction. A first call blocks its group at the lock
-// until all others wait for the next group.
-func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[pair, struct{}], first func() error, others ...func() error) []error {
-	t.Helper()
-	started, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	r.hook(func(context.Context) error {
-		once.Do(func() { close(started); <-goOn })
-		return nil
-	})
-	errs := make([]error, 1+len(others))
-	var all sync.WaitGroup
-	all.Go(func() { errs[0] = first() })
-	<-started
-	for i, call := range others {
-		all.Go(func() { errs[1+i] = call() })
-		testkit.Eventually(t, 10*time.Second, func() bool { n, _ := b.Waiting(); return n == i+1 })
-	}
-	close(goOn)
-	all.Wait()
-	r.hook(nil)
-	return errs
-}
-
 func TestConcurrentSavesShareATransaction(t *testing.T) {
 	const dan, eve = int64(14), int64(15)
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -190,7 +166,7 @@ func TestConcurrentSavesShareATransaction(t *testing.T) {
 			for _, c := range taps {
 				calls = append(calls, func() error { return do(t.Context(), c.User, c.Target) })
 			}
-			return inOneGroup(t, r, b, calls[0], calls[1:]...)
+			return storetest.InOneGroup(t, r.hook, b.Waiting, calls[0], calls[1:]...)
 		}
 		r.takeCalls()
 		for i, err := range run(s.saves, s.Save) {
@@ -283,11 +259,6 @@ func TestUncountedSaveCanBeRemoved(t *testing.T) {
 	})
 }
 
-type deadlock struct{}
-
-func (deadlock) Error() string    { return "deadlock detected" }
-func (deadlock) SQLState() string { return "40P01" }
-
 func TestDeadlockedSaveIsRetriedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
@@ -296,12 +267,12 @@ func TestDeadlockedSaveIsRetriedOnce(t *testing.T) {
 			left := times
 			p.note.hook(func(context.Context) error {
 				if left--; left >= 0 {
-					return fmt.Errorf("update: %w", deadlock{})
+					return fmt.Errorf("update: %w", storetest.Deadlock{})
 				}
 				return nil
 			})
 			err := p.notes.Save(t.Context(), ann, id)
-			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, deadlock{}) {
+			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, storetest.Deadlock{}) {
 				t.Errorf("%d deadlocks: got %v", times, err)
 			}
 		}

@@ -7,49 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	entsave "github.com/tandian-dev/tandian/ent/save"
-	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
-
-// scanOf runs a scan of a Service.
-func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
-	t.Helper()
-	scans := reconcile.New(prometheus.NewRegistry(), nil)
-	scans.Add(s.Scans()...)
-	found, err := scans.ByName(s.noun() + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// checkRepair checks that a dry run finds want mismatches and changes nothing. The next run must
-// repair all of them, and a third run must find none.
-func (p *process) checkRepair(t *testing.T, s *Service, name string, want int) {
-	t.Helper()
-	p.box.Wait()
-	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
-		t.Errorf("dry run: got %+v, want %d findings", dry, want)
-	}
-	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
-		t.Errorf("the dry run changed data (-before +after):\n%s", d)
-	}
-	if run := scanOf(t, s, name, false); run.Found != want || run.Repaired != want {
-		t.Errorf("run: got %+v, want %d findings, all repaired", run, want)
-	}
-	if again := scanOf(t, s, name, false); again.Found != 0 {
-		t.Errorf("second run: got %+v, want no findings", again)
-	}
-}
 
 func TestScanRepairsCounts(t *testing.T) {
 	const many = 700 // more than a page
@@ -58,13 +20,13 @@ func TestScanRepairsCounts(t *testing.T) {
 		p.insertTargets(t, upTo(many)...)
 		p.each(t, func(t *testing.T, s *Service, r *targets) {
 			bulkInsert(t, s, append(seedsOf(ann, 1, 500, 501, 700), seedsOf(bob, 500)...)...)
-			p.checkRepair(t, s, "-saves", 0)
+			p.from.CheckRepair(t, p.box, s.Scans(), s.noun()+"-saves", 0)
 			s.db.Save.Delete().Where(entsave.KindEQ(s.kind()), entsave.TargetID(500), entsave.UserID(bob)).ExecX(t.Context())
 			r.setCount(t, 2, 3)
 			r.setCount(t, 501, 0)
 			r.remove(t, 700)
 			r.takeCalls()
-			p.checkRepair(t, s, "-saves", 3)
+			p.from.CheckRepair(t, p.box, s.Scans(), s.noun()+"-saves", 3)
 			for id, want := range map[int64]int{1: 1, 2: 0, 500: 1, 501: 1} {
 				if n := r.count(t, id); n != want {
 					t.Errorf("%s %d: got count %d, want %d", s.noun(), id, n, want)
@@ -91,7 +53,7 @@ func TestScanRecountsUnderTheLock(t *testing.T) {
 		first = false
 		return errors.Join(other.notes.Save(ctx, ann, 1), other.notes.repairCount(ctx, 1))
 	})
-	if o := scanOf(t, p.notes, "-saves", false); o.Found != 1 || p.note.count(t, 1) != 1 {
+	if o := storetest.RunScan(t, p.notes.Scans(), "note-saves", false); o.Found != 1 || p.note.count(t, 1) != 1 {
 		t.Errorf("got %+v and count %d, want 1", o, p.note.count(t, 1))
 	}
 }
@@ -129,7 +91,7 @@ func TestScanDropsWrongSets(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					p.checkRepair(t, s, "-saved", tt.found)
+					p.from.CheckRepair(t, p.box, s.Scans(), s.noun()+"-saved", tt.found)
 					wantSaved(t, s, user, upTo(200), reversed(ids)...)
 				})
 			}
