@@ -61,6 +61,7 @@ func (c *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
 	c.scans.Add(c.ShopSaves.Scans()...)
 	c.scans.Add(c.NoteSaves.Scans()...)
 	c.scans.Add(c.Follows.Scans()...)
+	c.scans.Add(c.Ratings.Scans()...)
 	c.scans.Add(c.Feed.Scans()...)
 	c.scans.Add(c.Media.Scans()...)
 	c.scans.Add(c.CheckIns.Scans()...)

@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/save"
+	"github.com/tandian-dev/tandian/internal/shop"
 )
 
 // Adapters between notes, likes, comments, follows, the feed and users. All of them lock
@@ -33,8 +34,10 @@ import (
 func (c *Components) openSocial(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
 	counted := userCounters{c.Accounts}
 	feeds := feedAdapter{c}
+	c.Ratings = rating.New(client, c.hub, c.outbox, rating.Config{Shops: ratedShops{c.Shops}, Quota: limits.Limit("ratings", cfg.RatingsPerUser)})
 	c.Notes = note.New(client, c.hub, c.outbox, note.Config{
-		Shops: c.Shops, Users: counted, Pictures: c.Media.UsagesOf(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
+		Shops: c.Shops, Users: counted, Pictures: c.Media.UsagesOf(media.OfNote), Feed: feeds, Ratings: noteRatings{c.Ratings},
+		Quota: limits.Limit("notes", cfg.NotesPerUser),
 	})
 	likes := limits.Limit("likes", cfg.LikesPerUser) // of notes and comments together
 	c.NoteLikes = like.New(client, c.hub, c.outbox, like.Config{Kind: like.Note, Target: c.Notes, Quota: likes})
@@ -43,7 +46,6 @@ func (c *Components) openSocial(cfg *config.Config, client *ent.Client, limits *
 	c.Follows = follow.New(client, c.hub, c.outbox, follow.Config{
 		Users: counted, Head: c.Notes.LockHead, Notify: c.publishFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
-	c.Ratings = rating.New(client, c.hub, c.outbox, rating.Config{Shops: c.Shops, Quota: limits.Limit("ratings", cfg.RatingsPerUser)})
 	saves := limits.Limit("saves", cfg.SavesPerUser) // of shops and notes together
 	c.ShopSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Shop, Target: c.Shops, Quota: saves})
 	c.NoteSaves = save.New(client, c.hub, c.outbox, save.Config{Kind: save.Note, Target: c.Notes, Quota: saves})
@@ -122,6 +124,57 @@ func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
 		}
 	}
 	f.c.Feed.SeqCommitted(last, out...)
+}
+
+// ratedShops adapts shops to ratings.
+type ratedShops struct{ *shop.Service }
+
+// LockRatings locks shops until tx ends. set stores their changed counters.
+func (r ratedShops) LockRatings(ctx context.Context, tx *ent.Tx, ids []int64) (
+	shops map[int64]*rating.Shop, set func(ctx context.Context, changed []int64) error, err error,
+) {
+	locked, err := r.Service.LockRatings(ctx, tx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	shops = make(map[int64]*rating.Shop, len(locked))
+	for id, l := range locked {
+		n := l.Ratings
+		shops[id] = &rating.Shop{OwnerID: l.OwnerID, Counters: rating.Counters{
+			Stars: n.Stars, Taste: rating.Sum(n.Taste), Environment: rating.Sum(n.Environment), Service: rating.Sum(n.Service),
+		}}
+	}
+	return shops, func(ctx context.Context, changed []int64) error {
+		rows := make([]*shop.RatedShop, len(changed))
+		for i, id := range changed {
+			rows[i] = locked[id]
+			rows[i].Ratings = shopRatings(shops[id].Counters)
+		}
+		return r.SetRatings(ctx, tx, rows)
+	}, nil
+}
+
+// Score returns the score of a shop.
+func (r ratedShops) Score(c rating.Counters, imported float64) *float64 {
+	return r.Service.Score(shopRatings(c), imported)
+}
+
+func shopRatings(c rating.Counters) shop.Ratings {
+	return shop.Ratings{Stars: c.Stars, Taste: shop.Sum(c.Taste), Environment: shop.Sum(c.Environment), Service: shop.Sum(c.Service)}
+}
+
+// noteRatings adapts ratings to notes.
+type noteRatings struct{ *rating.Service }
+
+// RateInTx stores ratings that come with notes.
+func (r noteRatings) RateInTx(ctx context.Context, tx *ent.Tx, stars []note.Stars) (
+	refused []error, done func(ctx context.Context, committed bool), err error,
+) {
+	ratings := make([]rating.Rating, len(stars))
+	for i, n := range stars {
+		ratings[i] = rating.Rating{ShopID: n.ShopID, UserID: n.UserID, Stars: n.Stars}
+	}
+	return r.Service.RateInTx(ctx, tx, ratings)
 }
 
 // userCounters adapts users to the services that count notes and follows.

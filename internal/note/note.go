@@ -91,6 +91,19 @@ type Feed interface {
 	SeqCommitted(last int64, events []Event)
 }
 
+// Ratings stores the ratings of authors.
+type Ratings interface {
+	// RateInTx stores ratings in tx and locks their shops until it ends. It returns the reason
+	// for each refused rating, else nil. The caller calls done after tx, with the outcome.
+	RateInTx(ctx context.Context, tx *ent.Tx, stars []Stars) (refused []error, done func(ctx context.Context, committed bool), err error)
+}
+
+// Stars is the rating of a shop that its user publishes with a note.
+type Stars struct {
+	ShopID, UserID int64
+	Stars          int // 1 to 5
+}
+
 // Event is one entry of the feed log. The writer sends it after the commit.
 type Event struct {
 	Seq              int64
@@ -120,6 +133,7 @@ type Service struct {
 	users    Users
 	pictures Pictures
 	feed     Feed
+	ratings  Ratings
 	quota    *quota.Limit
 	now      func() time.Time
 	sql      statements
@@ -139,6 +153,7 @@ type Config struct {
 	Users    Users
 	Pictures Pictures
 	Feed     Feed
+	Ratings  Ratings
 	Quota    *quota.Limit // of new notes per user; nil for no limit
 }
 
@@ -146,7 +161,7 @@ type Config struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: db, postgres: db.Dialect() == dialect.Postgres, outbox: box,
-		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, quota: cfg.Quota, now: time.Now,
+		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, ratings: cfg.Ratings, quota: cfg.Quota, now: time.Now,
 	}
 	var notes, counted, lockCounts string
 	err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{

@@ -28,6 +28,9 @@ const (
 	MaxContent = 2000
 )
 
+// maxStars is the best rating.
+const maxStars = 5
+
 const (
 	writeTimeout = 5 * time.Second // per call
 	maxBatch     = 100             // notes per transaction
@@ -52,6 +55,9 @@ func (d Draft) check() (Draft, apierror.UserErrors) {
 	var wrong apierror.UserErrors
 	d.Title = checkText(&wrong, "title", d.Title, text.Line, MaxTitle)
 	d.Content = checkText(&wrong, "content", d.Content, text.Paragraphs, MaxContent)
+	if d.Stars != nil && (*d.Stars < 1 || *d.Stars > maxStars) {
+		wrong.Add(apierror.InvalidInput, "stars", "Choose a value from 1 to %d.", maxStars)
+	}
 	return d, wrong
 }
 
@@ -86,7 +92,8 @@ func (s *Service) images(ctx context.Context, author int64, paths []string, wron
 	return "", nil
 }
 
-// Publish stores a note and returns it as stored. Lists of its author and shop contain the
+// Publish stores a note and returns it as stored. With stars, it also rates the shop, in the
+// same transaction: both are stored or neither. Lists of its author and shop contain the
 // note after Publish returns, in other processes within moments. Hot lists contain it
 // within two seconds.
 //
@@ -143,17 +150,25 @@ type pendingNote struct {
 	images string // encoded for the row
 }
 
+type publications = []*batch.Call[pendingNote, *Note]
+
 // publishAll stores a group of notes in one transaction. Separate transactions would wait
 // for each other at the row that numbers notes.
-func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNote, *Note]) (after func(), err error) {
+func (s *Service) publishAll(ctx context.Context, group publications) (after func(), err error) {
 	now := s.now().UnixMilli()
-	drafts := make([]*ent.Note, len(group))
-	for i, c := range group {
-		d := c.In.draft
-		drafts[i] = &ent.Note{AuthorID: c.In.author, ShopID: d.ShopID, Title: d.Title, Content: d.Content, Images: c.In.images, CreatedAt: now}
-	}
+	var accepted publications
+	var drafts []*ent.Note
 	var effects commitEffects
+	var rated func(ctx context.Context, committed bool)
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		accepted, rated, err = s.rate(ctx, tx, group)
+		if err != nil || len(accepted) == 0 {
+			return err
+		}
+		for _, c := range accepted {
+			d := c.In.draft
+			drafts = append(drafts, &ent.Note{AuthorID: c.In.author, ShopID: d.ShopID, Title: d.Title, Content: d.Content, Images: c.In.images, CreatedAt: now})
+		}
 		if err := s.insert(ctx, tx, drafts); err != nil {
 			return err
 		}
@@ -161,14 +176,52 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNot
 		return err
 	})
 	if err != nil {
+		if rated != nil {
+			rated(ctx, false)
+		}
 		return nil, err
 	}
-	for i, c := range group {
+	for i, c := range accepted {
 		if c.Out, err = fromRow(drafts[i]); err != nil {
 			c.Err = err
 		}
 	}
-	return func() { s.afterCommit(ctx, effects) }, nil
+	return func() {
+		if len(accepted) > 0 {
+			s.afterCommit(ctx, effects)
+		}
+		if rated != nil {
+			rated(ctx, true)
+		}
+	}, nil
+}
+
+// rate stores the ratings of a group, first of all: it locks shops before the rows that all
+// publishers lock. It sets the error of each call whose rating is refused, and returns the
+// other calls. done is nil if no call of the group has stars.
+func (s *Service) rate(ctx context.Context, tx *ent.Tx, group publications) (accepted publications, done func(ctx context.Context, committed bool), err error) {
+	var stars []Stars
+	for _, c := range group {
+		if n := c.In.draft.Stars; n != nil {
+			stars = append(stars, Stars{c.In.draft.ShopID, c.In.author, *n})
+		}
+	}
+	if len(stars) == 0 {
+		return group, nil, nil
+	}
+	refused, done, err := s.ratings.RateInTx(ctx, tx, stars)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range group {
+		if c.In.draft.Stars != nil {
+			c.Err, refused = refused[0], refused[1:]
+		}
+		if c.Err == nil {
+			accepted = append(accepted, c)
+		}
+	}
+	return accepted, done, nil
 }
 
 // publishRows completes the transaction that inserted notes. It records their images,

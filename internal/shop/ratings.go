@@ -14,7 +14,7 @@ import (
 )
 
 // Prior of the score: a shop begins with the mean, which weighs as much as weight ratings.
-// See [Service.score].
+// See [Service.Score].
 const (
 	DefaultPriorMean   = 3.8
 	DefaultPriorWeight = 10
@@ -91,14 +91,14 @@ func scoreOf(r *ent.Shop) *float64 {
 	return optional.OrNil(r.Score)
 }
 
-// score returns the Bayesian average of the ratings of a shop, nil without ratings:
+// Score returns the Bayesian average of the ratings of a shop, nil without ratings:
 //
 //	(weight·mean + Σ stars) / (weight + n)
 //
 // The mean is the imported score if there is one, else the configured prior. So a shop needs
 // several ratings to leave the average, and many to reach the top. The result has four
 // decimals, so that equal shops have equal scores in both databases.
-func (s *Service) score(r Ratings, imported float64) *float64 {
+func (s *Service) Score(r Ratings, imported float64) *float64 {
 	stars := r.stars()
 	if stars.Count == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (s *Service) SetRatings(ctx context.Context, tx *ent.Tx, changed []*RatedSh
 	for i, c := range changed {
 		r := c.Ratings
 		rows[i] = row{
-			c.id, s.score(r, c.imported), r.Stars[0], r.Stars[1], r.Stars[2], r.Stars[3], r.Stars[4],
+			c.id, s.Score(r, c.imported), r.Stars[0], r.Stars[1], r.Stars[2], r.Stars[3], r.Stars[4],
 			r.Taste.Count, r.Taste.Sum, r.Environment.Count, r.Environment.Sum, r.Service.Count, r.Service.Sum,
 		}
 	}

@@ -1,0 +1,8 @@
+-- find: finds existing ratings.
+--
+-- $1  a JSON array of {shop, user}
+--
+-- returns  shop, user, stars, taste, environment, service, time of the last change
+SELECT r.shop_id, r.user_id, r.stars, r.taste, r.environment, r.service, r.updated_at
+FROM json_each($1) AS p
+JOIN ratings AS r ON r.shop_id = p.value ->> 'shop' AND r.user_id = p.value ->> 'user'
