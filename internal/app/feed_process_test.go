@@ -162,6 +162,8 @@ func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.J
 	return nil, nil
 }
 
+func (anyShops) Touch(...int64) {}
+
 func (anyShops) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
 // slowPictures blocks transactions with a hold before their notes get numbers.

@@ -71,7 +71,7 @@ func (s *shops) LockRatings(ctx context.Context, tx *ent.Tx, ids []int64) (map[i
 	}
 	locked, imported := map[int64]*Shop{}, map[int64]float64{}
 	for _, r := range rows {
-		locked[r.ID], imported[r.ID] = &Shop{r.OwnerID, countersOf(r)}, r.ImportedScore
+		locked[r.ID], imported[r.ID] = &Shop{r.OwnerID, countersOf(r)}, r.Score
 	}
 	return locked, func(ctx context.Context, changed []int64) error {
 		for _, id := range changed {
@@ -249,7 +249,7 @@ func (p *process) agree(t *testing.T, shop int64) {
 	if d := gocmp.Diff(want, countersOf(row)); d != "" {
 		t.Errorf("shop %d: counters (-rows +stored):\n%s", shop, d)
 	}
-	if d := gocmp.Diff(p.shops.Score(want, row.ImportedScore), row.RatingScore); d != "" {
+	if d := gocmp.Diff(p.shops.Score(want, row.Score), row.RatingScore); d != "" {
 		t.Errorf("shop %d: score (-rows +stored):\n%s", shop, d)
 	}
 }

@@ -32,7 +32,7 @@ func TestScanRepairsCountersAndScores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		p.insertShops(t, many)
-		p.db.Shop.UpdateOneID(2).SetImportedScore(4.5).ExecX(t.Context())
+		p.db.Shop.UpdateOneID(2).SetScore(4.5).ExecX(t.Context())
 		var seeds []Seed
 		one, five := 1, 5
 		for user := range int64(12) {

@@ -20,7 +20,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Name: "shop", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
 		// Memory holds the frequently read shops. A short delay of a change, such as new opening
 		// hours, is harmless.
-		Local: cache.Local{Share: 0.4, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.38, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Shop]{
 		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
 		Version: func(shop Shop) int64 { return shop.Version },

@@ -173,6 +173,7 @@ func (s *Service) SetRatings(ctx context.Context, tx *ent.Tx, changed []*RatedSh
 // InvalidateRatings publishes that the counters or the scores of shops changed. It
 // invalidates the cached rows, the cached lists and the rankings. It is idempotent.
 func (s *Service) InvalidateRatings(ctx context.Context, ids ...int64) error {
+	s.Touch(ids...)
 	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.tables.shops.Invalidate(ctx))
 	shops, failed := s.ByIDs(ctx, ids) // which the response of the write shows anyway
 	if failed != nil {
@@ -219,6 +220,7 @@ func (s *Service) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (
 // InvalidateSaves publishes that the number of saves of shops changed, as
 // [Service.InvalidateRatings] does.
 func (s *Service) InvalidateSaves(ctx context.Context, ids ...int64) error {
+	s.Touch(ids...)
 	return outbox.Transient(errors.Join(s.shops.Invalidate(ctx, ids...), s.tables.shops.Invalidate(ctx)))
 }
 
