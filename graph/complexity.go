@@ -14,6 +14,7 @@ import (
 const (
 	assumedList = 20  // assumed length of a list without a size argument
 	maxSessions = 100 // per user
+	maxRanges   = 5   // assumed opening ranges of a day
 )
 
 // Additional costs of a list of shops, in fields. A geographic query or a search takes the
@@ -22,6 +23,7 @@ const (
 	nearCost          = 50
 	nearestSortedCost = 500
 	searchCost        = 100
+	filterCost        = 50
 )
 
 // complexity sets the cost of list fields: the cost of an element times the length.
@@ -39,6 +41,10 @@ func complexity(c *generated.ComplexityRoot) {
 		if filter != nil && filter.Search != nil {
 			cost += searchCost
 		}
+		if filter != nil && (filter.OpenNow != nil || filter.MinScore != nil || filter.MinPrice != nil || filter.MaxPrice != nil ||
+			filter.HasVoucher != nil || filter.HasFlashSale != nil) {
+			cost += filterCost
+		}
 		return cost
 	}
 	first := func(child, first int, _ *page.Cursor) int { return times(first, child) }
@@ -48,6 +54,7 @@ func complexity(c *generated.ComplexityRoot) {
 		return first(child, n, after)
 	}
 	c.OpeningHours.Week = func(child int) int { return times(7, child) }
+	c.OpeningDay.Ranges = func(child int) int { return times(maxRanges, child) }
 	c.User.Feed = func(child, n int, after *page.Cursor) int { return feedCost + first(child, n, after) }
 	c.Note.Comments, c.Comment.Replies = first, first
 	c.User.Followers, c.User.Followees = first, first

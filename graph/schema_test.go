@@ -94,6 +94,8 @@ func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
 			args[a.Name] = slices.Repeat([]any{scalar.ID{Type: "Shop", N: 1}.String()}, n)
 		case a.Type.String() == "ID!":
 			args[a.Name] = scalar.ID{Type: "Shop", N: 1}.String()
+		case a.Type.String() == "ShopRankingKind!":
+			args[a.Name] = "TRENDING"
 		case a.Type.String() == "Date!":
 			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			if a.Name == "to" {
