@@ -288,7 +288,7 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 			"pieces": 0, "sales": 0, "queues": 0, "order-lists": 0, "picture-uses": 0, "sold": 0, "points": 0,
 			"notes": 0, "note-events": 0, "note-likes": 0, "note-liked": 0, "note-likers": 0, "comments": 0, "comment-likes": 0, "comment-liked": 0,
 			"follows": 0, "follow-sets": 0, "feed-inboxes": 0, "check-ins": 0, "balances": 0,
-			"shop-saves": 0, "shop-saved": 0, "note-saves": 0, "note-saved": 0,
+			"shop-ratings": 0, "shop-saves": 0, "shop-saved": 0, "note-saves": 0, "note-saved": 0,
 		}
 		for _, metric := range []string{"compared", "found", "mended", "failures"} {
 			if d := cmp.Diff(want, scansOf(t, s, metric)); d != "" {

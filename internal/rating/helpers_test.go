@@ -167,12 +167,13 @@ func open(t *testing.T, on storetest.Stores) *process {
 	return p
 }
 
-// takeTouched returns the touched shops since its last call, by call.
+// takeTouched returns the touched shops since its last call, by call, sorted.
 func (p *process) takeTouched() [][]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	calls := p.calls
 	p.calls = nil
+	slices.SortFunc(calls, slices.Compare)
 	return calls
 }
 

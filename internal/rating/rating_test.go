@@ -164,34 +164,6 @@ func TestRepeatedRatingTakesNoLock(t *testing.T) {
 	})
 }
 
-// inOneGroup makes calls that share a transaction. A first call blocks its group at the lock
-// until all others wait for the next group.
-func (p *process) inOneGroup(t *testing.T, first func() error, others ...func() error) []error {
-	t.Helper()
-	started, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	p.shops.hook(func(context.Context) error {
-		once.Do(func() { close(started); <-goOn })
-		return nil
-	})
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := first(); err != nil {
-			t.Error(err)
-		}
-	})
-	<-started
-	errs := make([]error, len(others))
-	for i, call := range others {
-		all.Go(func() { errs[i] = call() })
-		testkit.Eventually(t, 10*time.Second, func() bool { n, _ := p.changing.Waiting(); return n == i+1 })
-	}
-	close(goOn)
-	all.Wait()
-	p.shops.hook(nil)
-	return errs
-}
-
 func TestGroupAppliesChangesInOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
@@ -233,9 +205,14 @@ func TestGroupAppliesChangesInOrder(t *testing.T) {
 		p.shops.mu.Lock()
 		p.shops.locks = 0
 		p.shops.mu.Unlock()
-		errs := p.inOneGroup(t, func() error { _, err := p.Rate(t.Context(), 50, Draft{ShopID: 3, Stars: 5}); return err }, doing...)
+		first := func() error { _, err := p.Rate(t.Context(), 50, Draft{ShopID: 3, Stars: 5}); return err }
+		errs := storetest.InOneGroup(t, p.shops.hook, p.changing.Waiting, first, doing...)
+		if errs[0] != nil {
+			t.Error(errs[0])
+		}
 		for i, c := range calls {
-			wantRefused(t, fmt.Sprint(c), errs[i], c.want...)
+			err := errs[1+i]
+			wantRefused(t, fmt.Sprint(c), err, c.want...)
 			if got := valueOf(results[i]).Stars; len(c.want) == 0 && got != c.stars || len(c.want) > 0 && results[i] != nil {
 				t.Errorf("%v: got %+v", c, results[i])
 			}
@@ -251,17 +228,12 @@ func TestGroupAppliesChangesInOrder(t *testing.T) {
 		if p.shops.locks != 2 {
 			t.Errorf("got %d transactions, want 2", p.shops.locks)
 		}
-		if d := cmp.Diff([][]int64{{3}, {1, 2}}, p.takeTouched()); d != "" {
+		if d := cmp.Diff([][]int64{{1, 2}, {3}}, p.takeTouched()); d != "" {
 			t.Errorf("touched shops (-want +got):\n%s", d)
 		}
 		p.wantNoJobs(t)
 	})
 }
-
-type deadlock struct{}
-
-func (deadlock) Error() string    { return "deadlock detected" }
-func (deadlock) SQLState() string { return "40P01" }
 
 func TestFailedGroupChangesNothing(t *testing.T) {
 	errBroken := errors.New("cannot store counters")
@@ -273,12 +245,8 @@ func TestFailedGroupChangesNothing(t *testing.T) {
 		p.takeTouched()
 		before := storetest.Snapshot(t, p.from.SQL.DB, nil)
 		p.shops.fail(errBroken)
-		errs := p.inOneGroup(t, func() error {
-			if _, err := p.Rate(t.Context(), bob, Draft{ShopID: 2, Stars: 5}); !errors.Is(err, errBroken) {
-				return fmt.Errorf("got %w, want %w", err, errBroken)
-			}
-			return nil
-		},
+		errs := storetest.InOneGroup(t, p.shops.hook, p.changing.Waiting,
+			func() error { _, err := p.Rate(t.Context(), bob, Draft{ShopID: 2, Stars: 5}); return err },
 			func() error { _, err := p.Rate(t.Context(), ann, Draft{ShopID: 1, Stars: 5}); return err },
 			func() error { _, err := p.Rate(t.Context(), bob, Draft{ShopID: 1, Stars: 5}); return err },
 		)
@@ -293,7 +261,7 @@ func TestFailedGroupChangesNothing(t *testing.T) {
 		if got := p.takeTouched(); got != nil {
 			t.Errorf("got touched shops %v", got)
 		}
-		p.shops.fail(deadlock{})
+		p.shops.fail(storetest.Deadlock{})
 		p.shops.hook(func(context.Context) error { p.shops.fail(nil); return nil }) // for the next transaction
 		if got := p.rate(t, ann, 1, 5); got.Stars != 5 {
 			t.Errorf("after a deadlock: got %+v", got)

@@ -6,26 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
-
-func (p *process) scan(t *testing.T, dry bool) reconcile.Outcome {
-	t.Helper()
-	scans := reconcile.New(prometheus.NewRegistry(), nil)
-	scans.Add(p.Scans()...)
-	found, err := scans.ByName("shop-ratings")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 func TestScanRepairsCountersAndScores(t *testing.T) {
 	const many = 700 // more than a page
@@ -43,7 +26,7 @@ func TestScanRepairsCountersAndScores(t *testing.T) {
 		if _, err := p.BulkInsert(t.Context(), seeds); err != nil {
 			t.Fatal(err)
 		}
-		if o := p.scan(t, true); o.Found != 0 || o.Compared != many {
+		if o := storetest.RunScan(t, p.Scans(), "shop-ratings", true); o.Found != 0 || o.Compared != many {
 			t.Fatalf("before the damage: got %+v", o)
 		}
 		change := p.db.Shop.UpdateOneID
@@ -54,26 +37,13 @@ func TestScanRepairsCountersAndScores(t *testing.T) {
 		change(5).AddTasteCount(-1).ExecX(t.Context())
 		change(600).SetStars1(1).SetRatingScore(2).ExecX(t.Context())
 		change(601).SetRatingScore(2).ExecX(t.Context())
-		p.box.Wait()
 		p.shops.takeInvalidated()
-		before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-		if dry := p.scan(t, true); dry.Found != 7 || dry.Repaired != 0 {
-			t.Errorf("dry run: got %+v, want 7 findings", dry)
-		}
-		if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
-			t.Errorf("the dry run changed data (-before +after):\n%s", d)
-		}
-		if run := p.scan(t, false); run.Found != 7 || run.Repaired != 7 {
-			t.Errorf("run: got %+v, want 7 findings, all repaired", run)
-		}
+		p.from.CheckRepair(t, p.box, p.Scans(), "shop-ratings", 7)
 		for _, shop := range []int64{1, 2, 3, 4, 5, 6, 600, 601} {
 			p.agree(t, shop)
 		}
 		if d := cmp.Diff([]int64{1, 2, 3, 4, 5, 600, 601}, p.shops.takeInvalidated()); d != "" {
 			t.Errorf("invalidated shops (-want +got):\n%s", d)
-		}
-		if again := p.scan(t, false); again.Found != 0 {
-			t.Errorf("second run: got %+v, want no findings", again)
 		}
 		p.wantNoJobs(t)
 	})
@@ -94,7 +64,7 @@ func TestScanRecountsUnderTheLock(t *testing.T) {
 		_, err := other.Rate(ctx, ann, Draft{ShopID: 1, Stars: 4})
 		return errors.Join(err, other.repair(ctx, 1))
 	})
-	if o := p.scan(t, false); o.Found != 1 {
+	if o := storetest.RunScan(t, p.Scans(), "shop-ratings", false); o.Found != 1 {
 		t.Errorf("got %+v, want 1 finding", o)
 	}
 	p.agree(t, 1)
