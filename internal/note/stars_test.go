@@ -62,7 +62,7 @@ func TestNoteWithStarsIsStoredWithItsRatingOrNotAtAll(t *testing.T) {
 		p := open(t, on)
 		ann, owner, eve := p.user(t), p.user(t), p.user(t)
 		r := &ratings{refused: owner}
-		p.Service.ratings, p.fakes.failsFor = r, eve
+		p.ratings, p.fakes.failsFor = r, eve
 		for _, tt := range []struct {
 			name   string
 			author int64
@@ -110,7 +110,7 @@ func TestRefusedRatingFailsOnlyItsNote(t *testing.T) {
 	p := open(t, storetest.Real(t))
 	owner := p.user(t)
 	r := &ratings{refused: owner}
-	p.Service.ratings = r
+	p.ratings = r
 	waiting, release := p.blockPublishing(t)
 	var all sync.WaitGroup
 	all.Go(func() { p.publish(t, owner, "First") })
