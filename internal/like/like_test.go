@@ -350,12 +350,12 @@ func TestDeadlockedLikeIsRetriedOnce(t *testing.T) {
 			left := times
 			p.note.hook(func(context.Context) error {
 				if left--; left >= 0 {
-					return fmt.Errorf("update: %w", storetest.Deadlock{})
+					return fmt.Errorf("update: %w", storetest.DeadlockError{})
 				}
 				return nil
 			})
 			err := p.notes.Like(t.Context(), ann, id)
-			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, storetest.Deadlock{}) {
+			if times == 1 && (err != nil || p.note.count(t, id) != 1) || times == 2 && !errors.Is(err, storetest.DeadlockError{}) {
 				t.Errorf("%d deadlocks: got %v", times, err)
 			}
 		}

@@ -42,7 +42,7 @@ type targets struct {
 	before      func(ctx context.Context) error // runs before targets are locked; may be nil
 	invalidated []int64                         // ids passed to InvalidateSaves
 	touched     []int64                         // ids passed to Config.Touched
-	asked       int                             // ids passed to Exist
+	asked       int                             // calls of Exist
 }
 
 func (r *targets) LockSaves(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]int, func(context.Context, map[int64]int) error, error) {
@@ -99,7 +99,7 @@ func (r *targets) InvalidateSaves(_ context.Context, ids ...int64) error {
 
 func (r *targets) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	r.mu.Lock()
-	r.asked += len(ids)
+	r.asked++
 	r.mu.Unlock()
 	var found []int64
 	var err error

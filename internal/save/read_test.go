@@ -165,8 +165,8 @@ func TestDeletedTargetsAreSkipped(t *testing.T) {
 			if _, err := s.List(t.Context(), ann, 20, ""); err != nil {
 				t.Fatal(err)
 			}
-			if r.asked > 21+4*page.Max {
-				t.Errorf("got %d lookups", r.asked)
+			if r.asked > 5 { // one page, then a hundred each
+				t.Errorf("got %d reads of targets, want at most 5", r.asked)
 			}
 			remove(func(id int64) bool { return true })
 		})

@@ -24,6 +24,7 @@ func TestScanRepairsCounts(t *testing.T) {
 			s.db.Save.Delete().Where(entsave.KindEQ(s.kind()), entsave.TargetID(500), entsave.UserID(bob)).ExecX(t.Context())
 			r.setCount(t, 2, 3)
 			r.setCount(t, 501, 0)
+			r.setCount(t, 700, 9)
 			r.remove(t, 700)
 			r.takeCalls()
 			p.from.CheckRepair(t, p.box, s.Scans(), s.noun()+"-saves", 3)

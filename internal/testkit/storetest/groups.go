@@ -34,10 +34,10 @@ func InOneGroup(t *testing.T, hook func(func(context.Context) error), waiting fu
 	return errs
 }
 
-// Deadlock is an error of Postgres that is worth another try.
-type Deadlock struct{}
+// DeadlockError is an error of Postgres that is worth another try.
+type DeadlockError struct{}
 
-func (Deadlock) Error() string { return "deadlock detected" }
+func (DeadlockError) Error() string { return "deadlock detected" }
 
 // SQLState returns the code of the error.
-func (Deadlock) SQLState() string { return "40P01" }
+func (DeadlockError) SQLState() string { return "40P01" }
