@@ -29,10 +29,14 @@ export function apiCache(userId: string | null): Exchange {
 
     // Shown immediately, and rolled back when the server rejects the mutation.
     optimistic: {
-      likeNote: ({ id }, cache) => optimisticLike(cache, 'Note', id, true),
-      unlikeNote: ({ id }, cache) => optimisticLike(cache, 'Note', id, false),
-      likeComment: ({ id }, cache) => optimisticLike(cache, 'Comment', id, true),
-      unlikeComment: ({ id }, cache) => optimisticLike(cache, 'Comment', id, false),
+      likeNote: ({ id }, cache) => optimisticToggle(cache, 'Like', 'Note', id, true),
+      unlikeNote: ({ id }, cache) => optimisticToggle(cache, 'Like', 'Note', id, false),
+      likeComment: ({ id }, cache) => optimisticToggle(cache, 'Like', 'Comment', id, true),
+      unlikeComment: ({ id }, cache) => optimisticToggle(cache, 'Like', 'Comment', id, false),
+      saveNote: ({ id }, cache) => optimisticToggle(cache, 'Save', 'Note', id, true),
+      unsaveNote: ({ id }, cache) => optimisticToggle(cache, 'Save', 'Note', id, false),
+      saveShop: ({ id }, cache) => optimisticToggle(cache, 'Save', 'Shop', id, true),
+      unsaveShop: ({ id }, cache) => optimisticToggle(cache, 'Save', 'Shop', id, false),
       follow: ({ userId: id }, cache) => optimisticFollow(cache, id, true),
       unfollow: ({ userId: id }, cache) => optimisticFollow(cache, id, false),
     },
@@ -58,6 +62,11 @@ export function apiCache(userId: string | null): Exchange {
           invalidateFields(cache, entity('Shop', field(input, 'shopId')), 'notes', 'commentCount')
           invalidateMine(cache, 'notes', 'noteCount')
         },
+        // Notes show the rating of their author.
+        rateShop: (_, { input }, cache) =>
+          invalidateFields(cache, entity('Shop', field(input, 'shopId')), 'notes'),
+        deleteRating: (_, { shopId }, cache) =>
+          invalidateFields(cache, entity('Shop', shopId), 'notes'),
         deleteNote: (_, { id }, cache) => {
           invalidateFields(cache, 'Query', 'hotNotes')
           invalidateMine(cache, 'notes', 'noteCount')
@@ -128,13 +137,25 @@ export function invalidateFields(cache: Cache, of: Entity, ...fields: string[]):
   }
 }
 
-function optimisticLike(cache: Cache, type: 'Note' | 'Comment', id: unknown, isLiked: boolean) {
+/** Returns the payload of likeNote, unsaveShop and the like. */
+function optimisticToggle(
+  cache: Cache,
+  verb: 'Like' | 'Save',
+  type: 'Note' | 'Comment' | 'Shop',
+  id: unknown,
+  on: boolean,
+) {
   const of = entity(type, String(id))
-  const was = cache.resolve(of, 'isLiked') === true
-  const likeCount = Number(cache.resolve(of, 'likeCount') ?? 0) + Number(isLiked) - Number(was)
-  const thing = { __typename: type, id: String(id), isLiked, likeCount }
-  const name = `${isLiked ? 'Like' : 'Unlike'}${type}Payload`
-  return { __typename: name, [type === 'Note' ? 'note' : 'comment']: thing, userErrors: [] }
+  const flag = verb === 'Like' ? 'isLiked' : 'isSaved'
+  const counter = verb === 'Like' ? 'likeCount' : 'saveCount'
+  const was = cache.resolve(of, flag) === true
+  const count = Number(cache.resolve(of, counter) ?? 0) + Number(on) - Number(was)
+  const name = `${on ? verb : `Un${verb.toLowerCase()}`}${type}Payload`
+  return {
+    __typename: name,
+    [type.toLowerCase()]: { __typename: type, id: String(id), [flag]: on, [counter]: count },
+    userErrors: [],
+  }
 }
 
 function optimisticFollow(cache: Cache, id: unknown, isFollowed: boolean) {

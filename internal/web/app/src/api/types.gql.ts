@@ -35,6 +35,7 @@ export type PublishNoteInput = {
   readonly title: string;
   readonly content: string;
   readonly images?: ReadonlyArray<string>;
+  readonly stars?: number | null | undefined;
 };
 
 export type OrderStatus =
@@ -51,6 +52,14 @@ export type PayMethod =
   | 'BALANCE'
   | 'ALIPAY'
   | 'WECHAT';
+
+export type RateShopInput = {
+  readonly shopId: string;
+  readonly stars: number;
+  readonly taste?: number | null | undefined;
+  readonly environment?: number | null | undefined;
+  readonly service?: number | null | undefined;
+};
 
 export type ErrorCode =
   | 'INVALID_PHONE'
@@ -86,6 +95,12 @@ export type NearInput = {
 export type ShopFilter = {
   readonly typeId?: string | null | undefined;
   readonly search?: string | null | undefined;
+  readonly openNow?: boolean | null | undefined;
+  readonly minScore?: number | null | undefined;
+  readonly minPrice?: number | null | undefined;
+  readonly maxPrice?: number | null | undefined;
+  readonly hasVoucher?: boolean | null | undefined;
+  readonly hasFlashSale?: boolean | null | undefined;
 };
 
 export type ShopOrder =
@@ -108,6 +123,9 @@ export type CreateShopInput = {
   readonly location: LocationInput;
   readonly avgPrice?: number | null | undefined;
   readonly openHours?: string | null | undefined;
+  readonly phone?: string | null | undefined;
+  readonly website?: string | null | undefined;
+  readonly timeZone?: string | null | undefined;
 };
 
 export type UpdateShopInput = {
@@ -120,6 +138,9 @@ export type UpdateShopInput = {
   readonly location?: LocationInput | null | undefined;
   readonly avgPrice?: number | null | undefined;
   readonly openHours?: string | null | undefined;
+  readonly phone?: string | null | undefined;
+  readonly website?: string | null | undefined;
+  readonly timeZone?: string | null | undefined;
 };
 
 export type VoucherStatus =

@@ -23,6 +23,7 @@ export type FeedQuery = {
           readonly likeCount: number,
           readonly commentCount: number,
           readonly isLiked: boolean,
+          readonly isSaved: boolean,
           readonly createdAt: string,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
@@ -37,7 +38,10 @@ export type FeedQuery = {
           readonly shop: {
             readonly id: string,
             readonly name: string
-          }
+          },
+          readonly authorRating: {
+            readonly stars: number
+          } | null
         }
       }>,
       readonly pageInfo: {
@@ -74,6 +78,7 @@ export type FeedNotesQuery = {
       readonly likeCount: number,
       readonly commentCount: number,
       readonly isLiked: boolean,
+      readonly isSaved: boolean,
       readonly createdAt: string,
       readonly images: ReadonlyArray<{
         readonly thumbnailUrl: string,
@@ -88,7 +93,10 @@ export type FeedNotesQuery = {
       readonly shop: {
         readonly id: string,
         readonly name: string
-      }
+      },
+      readonly authorRating: {
+        readonly stars: number
+      } | null
     }
     | Record<PropertyKey, never>
    | null>
@@ -150,8 +158,8 @@ export type SuggestionsQuery = {
 };
 
 export const FeedDocument = document<FeedQuery, FeedQueryVariables>(
-  '7380ed4793d56dd34f7b63013d956973da865357fc2fd9f161a4318c421b546e',
-  "query Feed($after: Cursor) {\n  me {\n    id\n    followeeCount\n    feed(first: 10, after: $after) {\n      liveCursor\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'ddefa7502000c222e205e8d2888f4756ab424d446b110df9489904af1d02f06f',
+  "query Feed($after: Cursor) {\n  me {\n    id\n    followeeCount\n    feed(first: 10, after: $after) {\n      liveCursor\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  isSaved\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  authorRating {\n    stars\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const FeedStartDocument = document<FeedStartQuery, FeedStartQueryVariables>(
@@ -160,8 +168,8 @@ export const FeedStartDocument = document<FeedStartQuery, FeedStartQueryVariable
 )
 
 export const FeedNotesDocument = document<FeedNotesQuery, FeedNotesQueryVariables>(
-  '8747661e0580fd27244184dd308bb1e3635121d1fff39d659eda6b5d26247ee4',
-  "query FeedNotes($ids: [ID!]!) {\n  nodes(ids: $ids) {\n    ...NoteCard\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}",
+  'b1c83712815a47b577e02e727de76e9c8737786920069d5e80a500566216875c',
+  "query FeedNotes($ids: [ID!]!) {\n  nodes(ids: $ids) {\n    ...NoteCard\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  isSaved\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  authorRating {\n    stars\n    __typename\n  }\n  __typename\n}",
 )
 
 export const FeedUpdatesDocument = document<FeedUpdatesSubscription, FeedUpdatesSubscriptionVariables>(

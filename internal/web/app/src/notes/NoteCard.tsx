@@ -3,8 +3,10 @@ import { Link } from 'wouter'
 
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
+import { SaveButton } from '@/saves/SaveButton'
 import { Avatar } from '@/ui/Avatar'
 import { Picture } from '@/ui/Picture'
+import { Stars } from '@/ui/Stars'
 
 import { LikeButton } from './LikeButton'
 import type { NoteCardFragment } from './note-card.gql'
@@ -38,6 +40,11 @@ export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eage
           {note.title}
         </Link>
       </h3>
+      {note.authorRating !== null && (
+        <p className={css.rating}>
+          <Stars value={note.authorRating.stars} />
+        </p>
+      )}
       <p className={css.content} dir="auto">
         {note.content}
       </p>
@@ -51,6 +58,7 @@ export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eage
           <span className="visually-hidden">{t.comments(note.commentCount)}</span>
         </span>
         <LikeButton note={note} />
+        <SaveButton type="Note" of={{ id: note.id, isSaved: note.isSaved }} name={note.title} />
       </p>
     </article>
   )

@@ -8,6 +8,7 @@ export type NoteCardFragment = {
   readonly likeCount: number,
   readonly commentCount: number,
   readonly isLiked: boolean,
+  readonly isSaved: boolean,
   readonly createdAt: string,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,
@@ -22,5 +23,8 @@ export type NoteCardFragment = {
   readonly shop: {
     readonly id: string,
     readonly name: string
-  }
+  },
+  readonly authorRating: {
+    readonly stars: number
+  } | null
 };

@@ -2,6 +2,7 @@ import { Link } from 'wouter'
 
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
+import { SaveButton } from '@/saves/SaveButton'
 import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 
@@ -13,8 +14,17 @@ const useTexts = texts(
   {
     perPerson: (price: string) => `${price} per person`,
     comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`),
+    unrated: 'New',
+    open: 'Open',
+    closed: 'Closed',
   },
-  { perPerson: (price) => `人均 ${price}`, comments: (n) => `${n} 条评论` },
+  {
+    perPerson: (price) => `人均 ${price}`,
+    comments: (n) => `${n} 条评论`,
+    unrated: '暂无评分',
+    open: '营业中',
+    closed: '休息中',
+  },
 )
 
 /** A shop in a list. The whole card is a link. */
@@ -43,18 +53,24 @@ export function ShopCard({
           </Link>
         </h3>
         <p className={css.facts}>
-          <Score value={shop.score} />
+          <Score shop={shop} none={t.unrated} />
           {shop.avgPrice !== null && <span>{t.perPerson(money(shop.avgPrice))}</span>}
           {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
         </p>
         <p className={css.facts}>
           <span dir="auto">{typeName(shop.type.name)}</span>
           {shop.area !== null && <span dir="auto">{shop.area}</span>}
+          {shop.isOpen !== null && (
+            <span className={shop.isOpen ? css.open : undefined}>
+              {shop.isOpen ? t.open : t.closed}
+            </span>
+          )}
           {typeof distance === 'number' && (
             <span className={css.far}>{formatDistance(distance)}</span>
           )}
         </p>
       </div>
+      <SaveButton type="Shop" of={{ id: shop.id, isSaved: shop.isSaved }} name={shop.name} />
     </article>
   )
 }

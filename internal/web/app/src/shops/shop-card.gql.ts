@@ -7,8 +7,10 @@ export type ShopCardFragment = {
   readonly area: string | null,
   readonly address: string,
   readonly avgPrice: number | null,
-  readonly score: number | null,
   readonly commentCount: number,
+  readonly isOpen: boolean | null,
+  readonly isSaved: boolean,
+  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,
     readonly width: number | null,
@@ -17,5 +19,9 @@ export type ShopCardFragment = {
   readonly type: {
     readonly id: string,
     readonly name: string
+  },
+  readonly rating: {
+    readonly average: number | null,
+    readonly count: number
   }
 };

@@ -1,24 +1,57 @@
 import { Star } from 'lucide-react'
 
+import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 
 import css from './Score.module.css'
 
 const useTexts = texts(
-  { score: (value: string) => `${value} out of 5 stars`, none: 'No ratings yet' },
-  { score: (value: string) => `${value} 分，满分 5 分`, none: '暂无评分' },
+  {
+    score: (value: string) => `${value} out of 5 stars`,
+    ratings: (n: number, text: string) => (n === 1 ? '1 rating' : `${text} ratings`),
+    few: 'New',
+    none: 'No ratings yet',
+  },
+  {
+    score: (value) => `${value} 分，满分 5 分`,
+    ratings: (_, text) => `${text} 人评分`,
+    few: '评价较少',
+    none: '暂无评分',
+  },
 )
 
-/** The average rating of a shop, 1 to 5; null if there is none. */
-export function Score({ value }: { value: number | null }) {
+interface ScoreProps {
+  readonly shop: {
+    /** Shown if the shop has an imported score and no ratings. */
+    readonly score: number | null
+    readonly rating: { readonly average: number | null; readonly count: number }
+  }
+  /** Shown without ratings; by default that there are none. */
+  readonly none?: string
+}
+
+const few = 3 // ratings that make an average meaningful
+
+/** The average rating of a shop and the number of ratings. */
+export function Score({ shop: { score, rating }, none }: ScoreProps) {
   const t = useTexts()
-  if (value === null) return <span className={css.none}>{t.none}</span>
+  const { number } = useFormat()
+  const value = rating.average ?? score
+  if (value === null) return <span className={css.none}>{none ?? t.none}</span>
   const text = value.toFixed(1)
+  const { count } = rating
   return (
     <span className={css.score}>
       <Star aria-hidden="true" size={16} fill="currentColor" />
       <span aria-hidden="true">{text}</span>
       <span className="visually-hidden">{t.score(text)}</span>
+      {count > 0 && (
+        <span className={css.count}>
+          <span aria-hidden="true">({number(count)})</span>
+          <span className="visually-hidden">, {t.ratings(count, number(count))}</span>
+        </span>
+      )}
+      {count > 0 && count < few && <span className={css.few}>{t.few}</span>}
     </span>
   )
 }

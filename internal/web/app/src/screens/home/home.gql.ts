@@ -60,8 +60,10 @@ export type HomeShopsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly score: number | null,
         readonly commentCount: number,
+        readonly isOpen: boolean | null,
+        readonly isSaved: boolean,
+        readonly score: number | null,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
           readonly width: number | null,
@@ -70,6 +72,10 @@ export type HomeShopsQuery = {
         readonly type: {
           readonly id: string,
           readonly name: string
+        },
+        readonly rating: {
+          readonly average: number | null,
+          readonly count: number
         }
       }
     }>,
@@ -95,6 +101,7 @@ export type HotNotesQuery = {
         readonly likeCount: number,
         readonly commentCount: number,
         readonly isLiked: boolean,
+        readonly isSaved: boolean,
         readonly createdAt: string,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
@@ -109,7 +116,10 @@ export type HotNotesQuery = {
         readonly shop: {
           readonly id: string,
           readonly name: string
-        }
+        },
+        readonly authorRating: {
+          readonly stars: number
+        } | null
       }
     }>,
     readonly pageInfo: {
@@ -125,11 +135,11 @@ export const HomeDocument = document<HomeQuery, HomeQueryVariables>(
 )
 
 export const HomeShopsDocument = document<HomeShopsQuery, HomeShopsQueryVariables>(
-  '7c3940d8ffe73630da36dd395ccbf7b7ebcb98d3de7abd7688bc7d7ecf0d892e',
-  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  score\n  commentCount\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '50d6e93dbd5e8ffa0d6d484f4e869336b097bda51e3ae45e943193bb24584905',
+  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  commentCount\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const HotNotesDocument = document<HotNotesQuery, HotNotesQueryVariables>(
-  '8f2923f1cd689f1c87d65e9aa9c4e387b55f6e217ac0fde8dae5702c615fb832',
-  "query HotNotes($after: Cursor) {\n  hotNotes(first: 10, after: $after) {\n    edges {\n      node {\n        ...NoteCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'd493c000bc106f93a1a13f2e6bed700abd8e2a7cf559726cdc803df5b69e7bd4',
+  "query HotNotes($after: Cursor) {\n  hotNotes(first: 10, after: $after) {\n    edges {\n      node {\n        ...NoteCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  isSaved\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  authorRating {\n    stars\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

@@ -79,7 +79,7 @@ function MerchantShopRow({ shop, eager }: { shop: MerchantShopFragment; eager: b
           </Link>
         </h2>
         <p className={css.facts}>
-          <Score value={shop.score} />
+          <Score shop={shop} />
           <span>{t.sold(number(shop.sold))}</span>
         </p>
         <p className={css.facts}>

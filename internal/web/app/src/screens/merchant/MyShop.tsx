@@ -168,7 +168,7 @@ function Head({ shop }: { shop: Shop }) {
       </div>
       <div className={css.about}>
         <p className={css.facts}>
-          <Score value={shop.score} />
+          <Score shop={shop} />
           <span>{t.sold(number(shop.sold))}</span>
           <span>{t.comments(number(shop.commentCount))}</span>
         </p>

@@ -32,8 +32,8 @@ export type MyShopsQuery = {
           readonly name: string,
           readonly area: string | null,
           readonly address: string,
-          readonly score: number | null,
           readonly sold: number,
+          readonly score: number | null,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
             readonly width: number | null,
@@ -42,6 +42,10 @@ export type MyShopsQuery = {
           readonly type: {
             readonly id: string,
             readonly name: string
+          },
+          readonly rating: {
+            readonly average: number | null,
+            readonly count: number
           }
         }
       }>,
@@ -58,8 +62,8 @@ export type MerchantShopFragment = {
   readonly name: string,
   readonly area: string | null,
   readonly address: string,
-  readonly score: number | null,
   readonly sold: number,
+  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,
     readonly width: number | null,
@@ -68,6 +72,10 @@ export type MerchantShopFragment = {
   readonly type: {
     readonly id: string,
     readonly name: string
+  },
+  readonly rating: {
+    readonly average: number | null,
+    readonly count: number
   }
 };
 
@@ -77,6 +85,6 @@ export const MyRoleDocument = document<MyRoleQuery, MyRoleQueryVariables>(
 )
 
 export const MyShopsDocument = document<MyShopsQuery, MyShopsQueryVariables>(
-  'e385f628475a94101640a047bc9c8e4e967ab6e6727962fe76dfdf492d1bae33',
-  "query MyShops($first: Int! = 20, $after: Cursor) {\n  me {\n    id\n    shops(first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantShop\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  score\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '8e4158f06a2546cec374895b526e44639d545bd8f6687b9a91d9290ac6e563b1',
+  "query MyShops($first: Int! = 20, $after: Cursor) {\n  me {\n    id\n    shops(first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantShop\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  ...ShopScore\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

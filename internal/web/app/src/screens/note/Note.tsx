@@ -11,6 +11,7 @@ import { texts } from '@/i18n/texts'
 import { LikeButton } from '@/notes/LikeButton'
 import { FollowButton } from '@/people/FollowButton'
 import { NotFound } from '@/screens/notfound/NotFound'
+import { SaveButton } from '@/saves/SaveButton'
 import { useSession } from '@/session/session'
 import { useTypeName } from '@/shops/typeNames'
 import { Avatar } from '@/ui/Avatar'
@@ -21,6 +22,7 @@ import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
+import { Stars } from '@/ui/Stars'
 import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
@@ -95,6 +97,7 @@ export function Note({ id }: { id: string }) {
         )}
         <div className={css.text}>
           <Author note={note} />
+          {note.authorRating !== null && <Stars value={note.authorRating.stars} size={20} />}
           <p className={css.content} dir="auto">
             {note.content}
           </p>
@@ -157,7 +160,7 @@ function Shop({ shop }: { shop: NoteShopFragment }) {
           </Link>
         </h3>
         <p className={css.facts}>
-          <Score value={shop.score} />
+          <Score shop={shop} />
           <span dir="auto">{typeName(shop.type.name)}</span>
           {shop.area !== null && <span dir="auto">{shop.area}</span>}
         </p>
@@ -171,6 +174,7 @@ function Likes({ note }: { note: Shown }) {
   return (
     <div className={css.likes}>
       <LikeButton note={note} />
+      <SaveButton type="Note" of={note} name={note.title} />
       {note.firstLikers.length > 0 && (
         <ul className={css.likers} aria-label={t.liked}>
           {note.firstLikers.map((user) => (

@@ -20,6 +20,11 @@ export type NoteQuery = {
     readonly commentCount: number,
     readonly isLiked: boolean,
     readonly createdAt: string,
+    readonly isSaved: boolean,
+    readonly saveCount: number,
+    readonly authorRating: {
+      readonly stars: number
+    } | null,
     readonly images: ReadonlyArray<{
       readonly url: string,
       readonly width: number | null,
@@ -44,6 +49,10 @@ export type NoteQuery = {
       readonly type: {
         readonly id: string,
         readonly name: string
+      },
+      readonly rating: {
+        readonly average: number | null,
+        readonly count: number
       }
     },
     readonly firstLikers: ReadonlyArray<{
@@ -65,6 +74,10 @@ export type NoteShopFragment = {
   readonly type: {
     readonly id: string,
     readonly name: string
+  },
+  readonly rating: {
+    readonly average: number | null,
+    readonly count: number
   }
 };
 
@@ -341,8 +354,8 @@ export type DeleteNoteMutation = {
 };
 
 export const NoteDocument = document<NoteQuery, NoteQueryVariables>(
-  '5296d0d9229f72577780ff37b1071ffc7bb55f2ae96035b28799c1e07f5ac877',
-  "query Note($id: ID!) {\n  note(id: $id) {\n    id\n    title\n    content\n    likeCount\n    commentCount\n    isLiked\n    createdAt\n    images {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    author {\n      id\n      nickname\n      avatarUrl\n      isFollowed\n      city\n      __typename\n    }\n    shop {\n      ...NoteShop\n      __typename\n    }\n    firstLikers(first: 8) {\n      id\n      nickname\n      avatarUrl\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteShop on Shop {\n  id\n  name\n  area\n  score\n  images {\n    thumbnailUrl\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}",
+  '94769561827d87cc8d848c5bfbee28e0d8aeb4177542e7a3b02e38f84b56b70e',
+  "query Note($id: ID!) {\n  note(id: $id) {\n    id\n    title\n    content\n    likeCount\n    commentCount\n    isLiked\n    ...SavedNote\n    createdAt\n    authorRating {\n      stars\n      __typename\n    }\n    images {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    author {\n      id\n      nickname\n      avatarUrl\n      isFollowed\n      city\n      __typename\n    }\n    shop {\n      ...NoteShop\n      __typename\n    }\n    firstLikers(first: 8) {\n      id\n      nickname\n      avatarUrl\n      __typename\n    }\n    __typename\n  }\n}\nfragment SavedNote on Note {\n  id\n  isSaved\n  saveCount\n  __typename\n}\nfragment NoteShop on Shop {\n  id\n  name\n  area\n  ...ShopScore\n  images {\n    thumbnailUrl\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}",
 )
 
 export const NoteViewerDocument = document<NoteViewerQuery, NoteViewerQueryVariables>(

@@ -25,8 +25,10 @@ export type SearchShopsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly score: number | null,
         readonly commentCount: number,
+        readonly isOpen: boolean | null,
+        readonly isSaved: boolean,
+        readonly score: number | null,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
           readonly width: number | null,
@@ -35,6 +37,10 @@ export type SearchShopsQuery = {
         readonly type: {
           readonly id: string,
           readonly name: string
+        },
+        readonly rating: {
+          readonly average: number | null,
+          readonly count: number
         }
       }
     }>,
@@ -46,6 +52,6 @@ export type SearchShopsQuery = {
 };
 
 export const SearchShopsDocument = document<SearchShopsQuery, SearchShopsQueryVariables>(
-  '64acf20a4dea851b66b524c5b492cab421d2949e2b2203dfff26a577ed282020',
-  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  score\n  commentCount\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '2aecdf7029bdec4f52e8843c69e55ec5c9fdef010b643d83e24f1b31aacb1ca7',
+  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  commentCount\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

@@ -1,4 +1,14 @@
-import { Clock, MapPin, MessageCircle, PenLine, ShoppingBag } from 'lucide-react'
+import {
+  Clock,
+  Globe,
+  MapPin,
+  MessageCircle,
+  PenLine,
+  Phone,
+  ShoppingBag,
+  type LucideIcon,
+} from 'lucide-react'
+import type { ReactNode } from 'react'
 
 import { errorCode } from '@/api/errors'
 import { useApiQuery } from '@/api/useApiQuery'
@@ -6,7 +16,11 @@ import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
+import { Ratings } from '@/ratings/Ratings'
+import { SaveButton } from '@/saves/SaveButton'
 import { NotFound } from '@/screens/notfound/NotFound'
+import { phoneUrl, websiteLink } from '@/shops/contact'
+import { Hours } from '@/shops/Hours'
 import { ShopMap } from '@/shops/ShopMap'
 import { useTypeName } from '@/shops/typeNames'
 import { ButtonLink } from '@/ui/Button'
@@ -19,7 +33,7 @@ import { EmptyState, ErrorState } from '@/ui/State'
 import { SaleCard } from '@/vouchers/SaleCard'
 import { VoucherCard } from '@/vouchers/VoucherCard'
 
-import { ShopDocument, ShopNotesDocument } from './shop.gql'
+import { ShopDocument, ShopNotesDocument, type ShopQuery } from './shop.gql'
 import css from './Shop.module.css'
 
 const useTexts = texts(
@@ -31,6 +45,9 @@ const useTexts = texts(
     sold: (n: string) => (n === '1' ? '1 voucher sold' : `${n} vouchers sold`),
     address: 'Address',
     hours: 'Opening hours',
+    phone: 'Phone',
+    website: 'Website',
+    ratings: 'Ratings',
     vouchers: 'Vouchers',
     noVouchers: 'No vouchers right now',
     where: 'Location',
@@ -46,6 +63,9 @@ const useTexts = texts(
     sold: (n) => `已售 ${n} 张`,
     address: '地址',
     hours: '营业时间',
+    phone: '电话',
+    website: '网站',
+    ratings: '评分',
     vouchers: '代金券',
     noVouchers: '暂无代金券。',
     where: '位置',
@@ -55,7 +75,7 @@ const useTexts = texts(
   },
 )
 
-/** A shop: pictures, vouchers, location and notes. */
+/** A shop: pictures, vouchers, ratings, notes and location. */
 export function Shop({ id }: { id: string }) {
   const t = useTexts()
   const { money, number } = useFormat()
@@ -75,7 +95,11 @@ export function Shop({ id }: { id: string }) {
     )
   }
   return (
-    <Screen title={shop.name} backTo="/">
+    <Screen
+      title={shop.name}
+      backTo="/"
+      action={<SaveButton type="Shop" of={shop} name={shop.name} />}
+    >
       <div className={css.layout} data-shop={id}>
         <div className={css.head}>
           {shop.images.length > 0 && (
@@ -83,7 +107,7 @@ export function Shop({ id }: { id: string }) {
           )}
           <div className={css.card}>
             <p className={css.facts}>
-              <Score value={shop.score} />
+              <Score shop={shop} />
               <span dir="auto">{typeName(shop.type.name)}</span>
               {shop.avgPrice !== null && <span>{t.perPerson(money(shop.avgPrice))}</span>}
             </p>
@@ -97,80 +121,124 @@ export function Shop({ id }: { id: string }) {
                 {t.sold(number(shop.sold))}
               </span>
             </p>
-            <dl className={css.details}>
-              <div>
-                <dt>
-                  <MapPin aria-hidden="true" size={18} />
-                  <span className="visually-hidden">{t.address}</span>
-                </dt>
-                <dd>
-                  <bdi>{shop.address}</bdi>
-                  {shop.area !== null && (
-                    <span className={css.area} dir="auto">
-                      {shop.area}
-                    </span>
+            <Details shop={shop} onHoursChange={() => refetch({ requestPolicy: 'network-only' })} />
+          </div>
+        </div>
+
+        <section className={css.vouchers} aria-labelledby="vouchers">
+          <h2 id="vouchers">{t.vouchers}</h2>
+          {shop.vouchers.length === 0 ? (
+            <p className={css.none}>{t.noVouchers}</p>
+          ) : (
+            <ul className={css.list}>
+              {shop.vouchers.map((voucher) => (
+                <li key={voucher.id}>
+                  {'sale' in voucher ? (
+                    <SaleCard voucher={voucher} />
+                  ) : (
+                    <VoucherCard voucher={voucher} />
                   )}
-                </dd>
-              </div>
-              {shop.openHours !== null && (
-                <div>
-                  <dt>
-                    <Clock aria-hidden="true" size={18} />
-                    <span className="visually-hidden">{t.hours}</span>
-                  </dt>
-                  <dd dir="auto">{shop.openHours}</dd>
-                </div>
-              )}
-            </dl>
-          </div>
-        </div>
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
 
-        <div className={css.side}>
-          <section aria-labelledby="vouchers">
-            <h2 id="vouchers">{t.vouchers}</h2>
-            {shop.vouchers.length === 0 ? (
-              <p className={css.none}>{t.noVouchers}</p>
-            ) : (
-              <ul className={css.list}>
-                {shop.vouchers.map((voucher) => (
-                  <li key={voucher.id}>
-                    {'sale' in voucher ? (
-                      <SaleCard voucher={voucher} />
-                    ) : (
-                      <VoucherCard voucher={voucher} />
-                    )}
-                  </li>
-                ))}
-              </ul>
-            )}
+        <div className={css.notes}>
+          <section aria-labelledby="ratings">
+            <h2 id="ratings">{t.ratings}</h2>
+            <Ratings shop={shop} />
           </section>
-          <section aria-labelledby="where">
-            <h2 id="where">{t.where}</h2>
-            <ShopMap shop={shop} />
+          <section aria-labelledby="notes">
+            <div className={css.heading}>
+              <h2 id="notes">{t.notes}</h2>
+              <ButtonLink small kind="quiet" href={`/publish?shop=${id}`}>
+                <PenLine aria-hidden="true" size={18} />
+                {t.write}
+              </ButtonLink>
+            </div>
+            <Pages
+              name="notes"
+              document={ShopNotesDocument}
+              variables={{ id }}
+              connection={({ shop: of }) => of?.notes}
+              className={css.list}
+              loading={<Skeleton shape="card" />}
+              empty={<EmptyState title={t.noNotes} />}
+            >
+              {({ node }) => <NoteCard note={node} />}
+            </Pages>
           </section>
         </div>
 
-        <section className={css.notes} aria-labelledby="notes">
-          <div className={css.heading}>
-            <h2 id="notes">{t.notes}</h2>
-            <ButtonLink small kind="quiet" href={`/publish?shop=${id}`}>
-              <PenLine aria-hidden="true" size={18} />
-              {t.write}
-            </ButtonLink>
-          </div>
-          <Pages
-            name="notes"
-            document={ShopNotesDocument}
-            variables={{ id }}
-            connection={({ shop: of }) => of?.notes}
-            className={css.list}
-            loading={<Skeleton shape="card" />}
-            empty={<EmptyState title={t.noNotes} />}
-          >
-            {({ node }) => <NoteCard note={node} />}
-          </Pages>
+        <section className={css.where} aria-labelledby="where">
+          <h2 id="where">{t.where}</h2>
+          <ShopMap shop={shop} />
         </section>
       </div>
     </Screen>
+  )
+}
+
+type Shown = NonNullable<ShopQuery['shop']>
+
+/** Address, opening hours, phone and website. */
+function Details({ shop, onHoursChange }: { shop: Shown; onHoursChange: () => void }) {
+  const t = useTexts()
+  const { hours, openHours, phone } = shop
+  const tel = phone === null ? null : phoneUrl(phone)
+  const website = shop.website === null ? null : websiteLink(shop.website)
+  return (
+    <dl className={css.details}>
+      <Detail icon={MapPin} label={t.address}>
+        <bdi>{shop.address}</bdi>
+        {shop.area !== null && (
+          <span className={css.area} dir="auto">
+            {shop.area}
+          </span>
+        )}
+      </Detail>
+      {(hours !== null || openHours !== null) && (
+        <Detail icon={Clock} label={t.hours}>
+          {hours === null ? (
+            <bdi>{openHours}</bdi>
+          ) : (
+            <Hours shop={{ ...shop, hours }} onChange={onHoursChange} />
+          )}
+        </Detail>
+      )}
+      {phone !== null && (
+        <Detail icon={Phone} label={t.phone}>
+          {tel === null ? <bdi>{phone}</bdi> : <a href={tel}>{phone}</a>}
+        </Detail>
+      )}
+      {website !== null && (
+        <Detail icon={Globe} label={t.website}>
+          <a href={website.url} target="_blank" rel="noopener noreferrer nofollow ugc" dir="auto">
+            {website.name}
+          </a>
+        </Detail>
+      )}
+    </dl>
+  )
+}
+
+function Detail({
+  icon: Icon,
+  label,
+  children,
+}: {
+  icon: LucideIcon
+  label: string
+  children: ReactNode
+}) {
+  return (
+    <div>
+      <dt>
+        <Icon aria-hidden="true" size={18} />
+        <span className="visually-hidden">{label}</span>
+      </dt>
+      <dd>{children}</dd>
+    </div>
   )
 }

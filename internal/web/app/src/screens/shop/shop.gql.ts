@@ -17,11 +17,17 @@ export type ShopQuery = {
     readonly name: string,
     readonly area: string | null,
     readonly address: string,
-    readonly openHours: string | null,
+    readonly phone: string | null,
+    readonly website: string | null,
     readonly avgPrice: number | null,
-    readonly score: number | null,
     readonly sold: number,
     readonly commentCount: number,
+    readonly openHours: string | null,
+    readonly isOpen: boolean | null,
+    readonly timeZone: string,
+    readonly isSaved: boolean,
+    readonly saveCount: number,
+    readonly score: number | null,
     readonly images: ReadonlyArray<{
       readonly url: string,
       readonly thumbnailUrl: string,
@@ -66,7 +72,31 @@ export type ShopQuery = {
           readonly name: string
         }
       }
-    >
+    >,
+    readonly hours: {
+      readonly nextChange: string | null,
+      readonly week: ReadonlyArray<{
+        readonly weekday: number,
+        readonly ranges: ReadonlyArray<{
+          readonly opens: string,
+          readonly closes: string
+        }>
+      }>
+    } | null,
+    readonly rating: {
+      readonly distribution: ReadonlyArray<number>,
+      readonly taste: number | null,
+      readonly environment: number | null,
+      readonly service: number | null,
+      readonly average: number | null,
+      readonly count: number
+    },
+    readonly viewerRating: {
+      readonly stars: number,
+      readonly taste: number | null,
+      readonly environment: number | null,
+      readonly service: number | null
+    } | null
   } | null
 };
 
@@ -88,6 +118,7 @@ export type ShopNotesQuery = {
           readonly likeCount: number,
           readonly commentCount: number,
           readonly isLiked: boolean,
+          readonly isSaved: boolean,
           readonly createdAt: string,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
@@ -102,7 +133,10 @@ export type ShopNotesQuery = {
           readonly shop: {
             readonly id: string,
             readonly name: string
-          }
+          },
+          readonly authorRating: {
+            readonly stars: number
+          } | null
         }
       }>,
       readonly pageInfo: {
@@ -114,11 +148,11 @@ export type ShopNotesQuery = {
 };
 
 export const ShopDocument = document<ShopQuery, ShopQueryVariables>(
-  '5d7f07abe31ca6467522d07f214ba0a1dabcc8b3913986811189db5a3f727583',
-  "query Shop($id: ID!) {\n  shop(id: $id) {\n    id\n    name\n    area\n    address\n    openHours\n    avgPrice\n    score\n    sold\n    commentCount\n    images {\n      url\n      thumbnailUrl\n      width\n      height\n      __typename\n    }\n    location {\n      lat\n      lng\n      __typename\n    }\n    type {\n      id\n      name\n      __typename\n    }\n    vouchers {\n      id\n      ... on OrdinaryVoucher {\n        ...VoucherCard\n        __typename\n      }\n      ... on FlashVoucher {\n        ...SaleCard\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherCard on OrdinaryVoucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  onePerUser\n  __typename\n}\nfragment SaleCard on FlashVoucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  sale {\n    ...SaleState\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}",
+  '86297e46a382d545c62df4a1e3db33c07373d0086c9c9f1144fa0a34e5d66e5e',
+  "query Shop($id: ID!) {\n  shop(id: $id) {\n    id\n    name\n    area\n    address\n    phone\n    website\n    avgPrice\n    ...ShopHours\n    ...ShopRatings\n    ...SavedShop\n    sold\n    commentCount\n    images {\n      url\n      thumbnailUrl\n      width\n      height\n      __typename\n    }\n    location {\n      lat\n      lng\n      __typename\n    }\n    type {\n      id\n      name\n      __typename\n    }\n    vouchers {\n      id\n      ... on OrdinaryVoucher {\n        ...VoucherCard\n        __typename\n      }\n      ... on FlashVoucher {\n        ...SaleCard\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopHours on Shop {\n  id\n  openHours\n  isOpen\n  timeZone\n  hours {\n    week {\n      weekday\n      ranges {\n        opens\n        closes\n        __typename\n      }\n      __typename\n    }\n    nextChange\n    __typename\n  }\n  __typename\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment SavedShop on Shop {\n  id\n  isSaved\n  saveCount\n  __typename\n}\nfragment VoucherCard on OrdinaryVoucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  onePerUser\n  __typename\n}\nfragment SaleCard on FlashVoucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  sale {\n    ...SaleState\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}",
 )
 
 export const ShopNotesDocument = document<ShopNotesQuery, ShopNotesQueryVariables>(
-  '9dfa3c18b571acefebbad1a835d89ae54bd1914d2451cce83d3e11ed3578734e',
-  "query ShopNotes($id: ID!, $after: Cursor) {\n  shop(id: $id) {\n    id\n    notes(first: 10, after: $after) {\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'ad2741683c0ace026dbde64bfc9bf761470fc6f4f8d8aa400fc7913aa88cab33',
+  "query ShopNotes($id: ID!, $after: Cursor) {\n  shop(id: $id) {\n    id\n    notes(first: 10, after: $after) {\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  isSaved\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  authorRating {\n    stars\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

@@ -55,6 +55,7 @@ export type UserNotesQuery = {
           readonly likeCount: number,
           readonly commentCount: number,
           readonly isLiked: boolean,
+          readonly isSaved: boolean,
           readonly createdAt: string,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
@@ -69,7 +70,10 @@ export type UserNotesQuery = {
           readonly shop: {
             readonly id: string,
             readonly name: string
-          }
+          },
+          readonly authorRating: {
+            readonly stars: number
+          } | null
         }
       }>,
       readonly pageInfo: {
@@ -86,6 +90,6 @@ export const UserDocument = document<UserQuery, UserQueryVariables>(
 )
 
 export const UserNotesDocument = document<UserNotesQuery, UserNotesQueryVariables>(
-  'ffb1c60d28bc22ed665f3f5654934365a0c7de27392144ccdcb91a0c9ee896e8',
-  "query UserNotes($id: ID!, $after: Cursor) {\n  user(id: $id) {\n    id\n    notes(first: 10, after: $after) {\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '887279f6d749ecede9bbdad2072759ac6d96a4d3079073ffb15bcf3f557d0d24',
+  "query UserNotes($id: ID!, $after: Cursor) {\n  user(id: $id) {\n    id\n    notes(first: 10, after: $after) {\n      edges {\n        node {\n          ...NoteCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment NoteCard on Note {\n  id\n  title\n  content\n  likeCount\n  commentCount\n  isLiked\n  isSaved\n  createdAt\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  shop {\n    id\n    name\n    __typename\n  }\n  authorRating {\n    stars\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
