@@ -19,6 +19,7 @@ func routes() []route {
 	return []route{
 		{path: "/"},
 		{path: "/search"},
+		{path: "/rankings"},
 		{path: "/signin"},
 		{path: "/settings"},
 		{path: "/shops/:id", types: []string{"Shop"}},
@@ -31,6 +32,7 @@ func routes() []route {
 		{path: "/orders/:id", types: []string{"Order"}},
 		{path: "/publish"},
 		{path: "/feed"},
+		{path: "/saved"},
 		{path: "/me"},
 		{path: "/me/edit"},
 		{path: "/merchant"},

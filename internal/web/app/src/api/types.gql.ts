@@ -109,6 +109,11 @@ export type ShopOrder =
   | 'SOLD'
   | 'NEWEST';
 
+export type ShopRankingKind =
+  | 'TRENDING'
+  | 'TOP_RATED'
+  | 'BEST_SELLING';
+
 export type LocationInput = {
   readonly lat: number;
   readonly lng: number;

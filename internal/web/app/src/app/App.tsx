@@ -15,6 +15,7 @@ import { lazyScreen } from './upgrade'
 
 // Home is in the main bundle. Other screens load on demand.
 const Search = lazyScreen(async () => (await import('@/screens/search/Search')).Search)
+const Rankings = lazyScreen(async () => (await import('@/screens/rankings/Rankings')).Rankings)
 const SignIn = lazyScreen(async () => (await import('@/screens/signin/SignIn')).SignIn)
 const Shop = lazyScreen(async () => (await import('@/screens/shop/Shop')).Shop)
 const Voucher = lazyScreen(async () => (await import('@/screens/voucher/Voucher')).Voucher)
@@ -27,6 +28,7 @@ const User = lazyScreen(async () => (await import('@/screens/user/User')).User)
 const People = lazyScreen(async () => (await import('@/screens/people/People')).People)
 const Feed = lazyScreen(async () => (await import('@/screens/feed/Feed')).Feed)
 const Me = lazyScreen(async () => (await import('@/screens/me/Me')).Me)
+const Saved = lazyScreen(async () => (await import('@/screens/saved/Saved')).Saved)
 const EditMe = lazyScreen(async () => (await import('@/screens/me/EditMe')).EditMe)
 const Settings = lazyScreen(async () => (await import('@/screens/settings/Settings')).Settings)
 const Merchant = lazyScreen(async () => (await import('@/screens/merchant/Merchant')).Merchant)
@@ -80,6 +82,7 @@ function Routes() {
           <Switch>
             <Route path="/" component={Home} />
             <Route path="/search" component={Search} />
+            <Route path="/rankings" component={Rankings} />
             <Route path="/signin" component={SignIn} />
             <Route path="/settings" component={Settings} />
             <Route path="/shops/:id">{({ id }) => <Shop key={id} id={id} />}</Route>
@@ -131,6 +134,13 @@ function SignedInRoutes() {
         {() => (
           <RequireSignIn>
             <Feed />
+          </RequireSignIn>
+        )}
+      </Route>
+      <Route path="/saved">
+        {() => (
+          <RequireSignIn>
+            <Saved />
           </RequireSignIn>
         )}
       </Route>

@@ -53,8 +53,15 @@ export function StarsField({
   const [over, setOver] = useState<number | null>(null) // below the mouse
   const shown = over ?? value ?? 0
   return (
-    <fieldset className={large ? css.large : css.field} onPointerLeave={() => setOver(null)}>
-      <legend>{label}</legend>
+    <div
+      className={large ? css.large : css.field}
+      role="radiogroup"
+      aria-labelledby={name}
+      onPointerLeave={() => setOver(null)}
+    >
+      <p id={name} className={css.label}>
+        {label}
+      </p>
       <div className={css.stars}>
         {numbers.map((n) => (
           <label
@@ -90,6 +97,6 @@ export function StarsField({
           {value !== null && t[value as (typeof numbers)[number]]}
         </p>
       )}
-    </fieldset>
+    </div>
   )
 }

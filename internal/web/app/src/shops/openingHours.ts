@@ -48,13 +48,14 @@ export interface OpenState {
   readonly change: ChangeTime | null
 }
 
-interface ChangeTime {
+/** The next change of a shop's state. */
+export interface ChangeTime {
   /** In the shop's time zone. */
   readonly time: string
   /** Within 24 hours. */
   readonly soon: boolean
   /** Days from today, by the shop's calendar. */
-  readonly days: number
+  readonly inDays: number
   /** Midnight of the day, as if it were UTC. */
   readonly date: number
 }
@@ -78,10 +79,10 @@ export function openStateAt(
   // Closing at midnight belongs to the day that ends.
   const midnight = isOpen && time === '0:00'
   const { date } = zoned(midnight ? at - 1 : at)
-  const days = (date - zoned(now).date) / day
+  const inDays = (date - zoned(now).date) / day
   return {
     open: isOpen,
-    change: { time: midnight ? '24:00' : time, soon: at - now < day, days, date },
+    change: { time: midnight ? '24:00' : time, soon: at - now < day, inDays, date },
   }
 }
 

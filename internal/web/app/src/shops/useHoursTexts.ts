@@ -4,6 +4,7 @@ import { texts } from '@/i18n/texts'
 import {
   groupDays,
   weekdayOf,
+  type ChangeTime,
   type DayGroup,
   type OpeningDay,
   type OpenState,
@@ -20,6 +21,7 @@ const useTexts = texts(
     days: (first: string, last: string) => `${first}–${last}`,
     daily: 'Every day',
     comma: ', ',
+    semicolon: '; ',
   },
   {
     open: '营业中',
@@ -31,6 +33,7 @@ const useTexts = texts(
     days: (first, last) => `${first}至${last}`,
     daily: '每天',
     comma: '、',
+    semicolon: '；',
   },
 )
 
@@ -42,6 +45,8 @@ export interface HoursTexts {
   readonly days: (group: DayGroup) => string
   /** Such as "17:30–22:00". */
   readonly ranges: (group: DayGroup) => string
+  /** All days in one line. */
+  readonly week: (week: readonly OpeningDay[]) => string
 }
 
 /** Returns the texts for opening hours in the user's language. */
@@ -52,27 +57,36 @@ export function useHoursTexts(): HoursTexts {
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' }).format(date)
   // The first of January 2024 was a Monday.
   const weekday = (n: number) => format(Date.UTC(2024, 0, n), { weekday: 'short' })
-  const dayOf = ({ days, date }: { days: number; date: number }) =>
-    days < 7
+  const dayOf = ({ inDays, date }: ChangeTime) =>
+    inDays < 7
       ? `${weekday(weekdayOf(date))} `
       : `${format(date, { month: 'short', day: 'numeric' })} `
+  const days = ({ first, last }: DayGroup) =>
+    first === 1 && last === 7
+      ? t.daily
+      : first === last
+        ? weekday(first)
+        : t.days(weekday(first), weekday(last))
+  const ranges = (group: DayGroup) =>
+    group.allDay ? t.allDay : group.ranges.length === 0 ? t.closed : group.ranges.join(t.comma)
   return {
     state: ({ open, change }, week) => {
-      if (open && week.every((day) => groupDays([day])[0]!.allDay)) return [t.allDay]
+      const [first] = groupDays(week)
+      if (open && first?.last === 7 && first.allDay) return [t.allDay]
       const text = open ? t.open : t.closed
       if (change === null) return [text]
-      const { time, soon, days } = change
+      const { time, soon, inDays } = change
       if (open) return [text, t.closes(time, soon ? '' : dayOf(change))]
-      if (days === 1) return [text, t.opensTomorrow(time)]
-      return [text, t.opens(time, days === 0 ? '' : dayOf(change))]
+      if (inDays === 1) return [text, t.opensTomorrow(time)]
+      return [text, t.opens(time, inDays === 0 ? '' : dayOf(change))]
     },
-    days: ({ first, last }) =>
-      first === 1 && last === 7
-        ? t.daily
-        : first === last
-          ? weekday(first)
-          : t.days(weekday(first), weekday(last)),
-    ranges: ({ ranges, allDay }) =>
-      allDay ? t.allDay : ranges.length === 0 ? t.closed : ranges.join(t.comma),
+    days,
+    ranges,
+    week: (week) => {
+      const groups = groupDays(week)
+      const [first] = groups
+      if (groups.length === 1 && first?.allDay) return t.allDay
+      return groups.map((group) => `${days(group)} ${ranges(group)}`).join(t.semicolon)
+    },
   }
 }

@@ -1,4 +1,4 @@
-import { MapPin, Search } from 'lucide-react'
+import { MapPin, Search, Trophy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 
@@ -7,8 +7,11 @@ import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { locateIfAllowed, usePlace } from '@/place/place'
 import { PlacePicker } from '@/place/PlacePicker'
+import { filterChips } from '@/shops/filters'
 import { ShopCard } from '@/shops/ShopCard'
 import { useTypeName } from '@/shops/typeNames'
+import { useFilterTexts } from '@/shops/useFilterTexts'
+import chips from '@/ui/Chips.module.css'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
@@ -29,6 +32,7 @@ const useTexts = texts(
     nearby: 'Nearby',
     best: 'Best rated',
     all: 'See all',
+    rankings: 'Rankings',
     notes: 'Trending notes',
     noShops: 'No shops nearby',
     changeLocation: 'Change location',
@@ -44,6 +48,7 @@ const useTexts = texts(
     nearby: '附近好店',
     best: '高分好店',
     all: '查看全部',
+    rankings: '排行榜',
     notes: '热门笔记',
     noShops: '附近没有店铺。',
     changeLocation: '更换位置',
@@ -141,6 +146,7 @@ function TypesAndSales() {
 
 function Shops({ onChangeLocation }: { onChangeLocation: () => void }) {
   const t = useTexts()
+  const filterTexts = useFilterTexts()
   const place = usePlace()
   const near = place === null ? null : { lat: place.lat, lng: place.lng, radius }
   const [{ data, error }, refetch] = useApiQuery({
@@ -153,6 +159,19 @@ function Shops({ onChangeLocation }: { onChangeLocation: () => void }) {
         <h2 id="shops">{near === null ? t.best : t.nearby}</h2>
         <Link href="/search">{t.all}</Link>
       </div>
+      <ul className={chips.chips}>
+        <li>
+          <Link href="/rankings">
+            <Trophy aria-hidden="true" size={18} />
+            {t.rankings}
+          </Link>
+        </li>
+        {filterChips.map(({ name, param, value }) => (
+          <li key={name}>
+            <Link href={`/search?${param}=${value}`}>{filterTexts[name]}</Link>
+          </li>
+        ))}
+      </ul>
       {data ? (
         <ul className={css.list}>
           {data.shops.edges.map(({ node, distance }, i) => (

@@ -1,5 +1,6 @@
 import {
   BadgeCheck,
+  Bookmark,
   ChartColumn,
   ChevronRight,
   Clock,
@@ -55,6 +56,7 @@ const useTexts = texts(
     rest: 'More',
     edit: 'Edit profile',
     mine: 'My notes',
+    saved: 'Saved',
     settings: 'Settings',
     merchant: 'My shops',
     redeem: 'Redeem voucher',
@@ -85,6 +87,7 @@ const useTexts = texts(
     rest: '更多',
     edit: '编辑资料',
     mine: '我的笔记',
+    saved: '我的收藏',
     settings: '设置',
     merchant: '我的店铺',
     redeem: '核销代金券',
@@ -246,6 +249,9 @@ function Links({ me }: { me: Person }) {
             {t.admin}
           </MenuLink>
         )}
+        <MenuLink to="/saved" icon={Bookmark}>
+          {t.saved}
+        </MenuLink>
         <MenuLink to="/me/edit" icon={UserPen}>
           {t.edit}
         </MenuLink>

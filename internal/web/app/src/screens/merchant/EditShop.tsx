@@ -12,6 +12,7 @@ import { parseDegrees, parseMinor, trimToNull, formatYuan } from '@/forms/fieldF
 import { texts } from '@/i18n/texts'
 import { useTypeName } from '@/shops/typeNames'
 import { ShopTypesDocument } from '@/shops/types.gql'
+import { useHoursTexts } from '@/shops/useHoursTexts'
 import { Button, IconButton } from '@/ui/Button'
 import { Field, Labelled } from '@/ui/Field'
 import { textLength } from '@/ui/graphemes'
@@ -60,8 +61,17 @@ const useTexts = texts(
     price: 'Average spend per person (¥)',
     priceBounds: 'Enter an amount from 0 to 1,000,000.',
     hours: 'Opening hours',
-    hoursHint: 'e.g. Mon–Sun 10:00–22:00',
-    hoursBounds: 'Use at most 120 characters.',
+    hoursHint: 'e.g. Mo-Fr 08:00-22:00; Sa,Su 09:00-23:00',
+    hoursRead: (hours: string) => `Shown as: ${hours}`,
+    hoursText: 'Shown as you wrote it. For “Open now”, write e.g. Mo-Fr 08:00-22:00.',
+    hoursBounds: 'Use at most 250 characters.',
+    zone: 'Time zone',
+    zoneHint: 'e.g. Asia/Shanghai. Empty is the server’s zone.',
+    zoneBounds: 'Enter a time zone such as Asia/Shanghai.',
+    phone: 'Phone',
+    phoneBounds: 'Use at most 40 characters.',
+    website: 'Website',
+    websiteBounds: 'Enter an address such as https://example.com.',
     create: 'Create shop',
     save: 'Save',
     saved: 'Saved.',
@@ -96,8 +106,17 @@ const useTexts = texts(
     price: '人均消费（元）',
     priceBounds: '请输入 0 到 1,000,000 之间的金额。',
     hours: '营业时间',
-    hoursHint: '例如：周一至周日 10:00–22:00',
-    hoursBounds: '最多 120 个字符。',
+    hoursHint: '例如：Mo-Fr 08:00-22:00; Sa,Su 09:00-23:00',
+    hoursRead: (hours) => `显示为：${hours}`,
+    hoursText: '按原文显示。如需显示“营业中”，请按此格式填写：Mo-Fr 08:00-22:00',
+    hoursBounds: '最多 250 个字符。',
+    zone: '时区',
+    zoneHint: '例如 Asia/Shanghai，留空则使用服务器时区。',
+    zoneBounds: '请输入时区，例如 Asia/Shanghai。',
+    phone: '电话',
+    phoneBounds: '最多 40 个字符。',
+    website: '网站',
+    websiteBounds: '请输入网址，例如 https://example.com。',
     create: '创建店铺',
     save: '保存',
     saved: '已保存。',
@@ -155,6 +174,9 @@ const fields = [
   'lng',
   'avgPrice',
   'openHours',
+  'timeZone',
+  'phone',
+  'website',
 ]
 
 function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
@@ -182,6 +204,10 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   const [lng, setLng] = useState(initial.lng)
   const [price, setPrice] = useState(initial.price)
   const [hours, setHours] = useState(initial.hours)
+  const [timeZone, setTimeZone] = useState(initial.timeZone)
+  const [phone, setPhone] = useState(initial.phone)
+  const [website, setWebsite] = useState(initial.website)
+  const describeHours = useHoursDescription()
 
   const save = async () => {
     const input = {
@@ -193,6 +219,9 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       location: { lat: parseDegrees(lat) ?? 0, lng: parseDegrees(lng) ?? 0 },
       avgPrice: trimToNull(price) === null ? null : parseMinor(price),
       openHours: trimToNull(hours),
+      timeZone: trimToNull(timeZone),
+      phone: trimToNull(phone),
+      website: withScheme(website),
     }
     // Imported shops may not meet the form's rules. Only changed fields are checked and sent.
     const isNew = shop === null
@@ -205,6 +234,9 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       location: isNew || lat !== initial.lat || lng !== initial.lng,
       avgPrice: isNew || price !== initial.price,
       openHours: isNew || hours !== initial.hours,
+      timeZone: isNew || timeZone !== initial.timeZone,
+      phone: isNew || phone !== initial.phone,
+      website: isNew || website !== initial.website,
     }
     const invalid = [
       touched.name && !fits(name, 1, 120) && invalidField('name'),
@@ -217,7 +249,9 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         trimToNull(price) !== null &&
         !within(input.avgPrice, maxPrice) &&
         invalidField('avgPrice'),
-      touched.openHours && !fits(hours, 0, 120) && invalidField('openHours'),
+      touched.openHours && !fits(hours, 0, 250) && invalidField('openHours'),
+      touched.phone && !fits(phone, 0, 40) && invalidField('phone'),
+      touched.website && !fits(website, 0, 300) && invalidField('website'),
     ].filter((one) => one !== false)
     setUserErrors(invalid)
     if (invalid.length > 0) return
@@ -232,7 +266,8 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
     setUserErrors(result.ok ? [] : result.userErrors)
     const saved = result.ok ? result.value.shop : null
     if (saved === null) return
-    toast(shop === null ? t.created : t.saved)
+    const said = touched.openHours ? describeHours(saved) : undefined
+    toast([shop === null ? t.created : t.saved, said].filter(Boolean).join(' '))
     navigate(`/merchant/shops/${saved.id}`, { replace: true })
   }
 
@@ -337,12 +372,44 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       />
       <Field
         label={t.hours}
-        hint={t.hoursHint}
+        hint={(shop !== null && hours === initial.hours && describeHours(shop)) || t.hoursHint}
         error={errorAt('openHours', t.hoursBounds)}
-        limit={120}
+        limit={250}
         value={hours}
         onChange={(event) => setHours(event.target.value)}
       />
+      <Field
+        label={t.zone}
+        hint={t.zoneHint}
+        error={errorAt('timeZone', t.zoneBounds)}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+        value={timeZone}
+        onChange={(event) => setTimeZone(event.target.value)}
+      />
+      <Row>
+        <Field
+          label={t.phone}
+          type="tel"
+          error={errorAt('phone', t.phoneBounds)}
+          limit={40}
+          autoComplete="off"
+          value={phone}
+          onChange={(event) => setPhone(event.target.value)}
+        />
+        <Field
+          label={t.website}
+          inputMode="url"
+          dir="ltr"
+          error={errorAt('website', t.websiteBounds)}
+          limit={300}
+          autoComplete="off"
+          autoCapitalize="off"
+          value={website}
+          onChange={(event) => setWebsite(event.target.value)}
+        />
+      </Row>
       <Button type="submit" wide busy={creating || updating || uploading}>
         {shop === null ? t.create : t.save}
       </Button>
@@ -364,7 +431,30 @@ function fieldValues(shop: ShopFormFragment | null) {
     lng: shop === null ? '' : String(shop.location.lng),
     price: formatYuan(shop?.avgPrice ?? null),
     hours: shop?.openHours ?? '',
+    timeZone: shop?.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    phone: shop?.phone ?? '',
+    website: shop?.website ?? '',
   }
+}
+
+/** Returns a function that says how the hours of a shop are shown; undefined if it has none. */
+function useHoursDescription(): (
+  shop: Pick<ShopFormFragment, 'hours' | 'openHours'>,
+) => string | undefined {
+  const t = useTexts()
+  const hoursTexts = useHoursTexts()
+  return ({ hours, openHours }) =>
+    hours !== null
+      ? t.hoursRead(hoursTexts.week(hours.week))
+      : openHours === null
+        ? undefined
+        : t.hoursText
+}
+
+/** Returns the URL of a website that may lack its scheme; null if it is empty. */
+function withScheme(website: string): string | null {
+  const text = trimToNull(website)
+  return text === null || /^[a-z][a-z0-9+.-]*:/i.test(text) ? text : `https://${text}`
 }
 
 /** Reports whether a text has `min` to `max` characters. */

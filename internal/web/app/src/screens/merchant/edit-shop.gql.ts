@@ -13,6 +13,18 @@ export type ShopFormFragment = {
   readonly address: string,
   readonly avgPrice: number | null,
   readonly openHours: string | null,
+  readonly phone: string | null,
+  readonly website: string | null,
+  readonly timeZone: string,
+  readonly hours: {
+    readonly week: ReadonlyArray<{
+      readonly weekday: number,
+      readonly ranges: ReadonlyArray<{
+        readonly opens: string,
+        readonly closes: string
+      }>
+    }>
+  } | null,
   readonly type: {
     readonly id: string,
     readonly name: string
@@ -40,6 +52,18 @@ export type ShopFormQuery = {
     readonly address: string,
     readonly avgPrice: number | null,
     readonly openHours: string | null,
+    readonly phone: string | null,
+    readonly website: string | null,
+    readonly timeZone: string,
+    readonly hours: {
+      readonly week: ReadonlyArray<{
+        readonly weekday: number,
+        readonly ranges: ReadonlyArray<{
+          readonly opens: string,
+          readonly closes: string
+        }>
+      }>
+    } | null,
     readonly type: {
       readonly id: string,
       readonly name: string
@@ -69,6 +93,18 @@ export type CreateShopMutation = {
       readonly address: string,
       readonly avgPrice: number | null,
       readonly openHours: string | null,
+      readonly phone: string | null,
+      readonly website: string | null,
+      readonly timeZone: string,
+      readonly hours: {
+        readonly week: ReadonlyArray<{
+          readonly weekday: number,
+          readonly ranges: ReadonlyArray<{
+            readonly opens: string,
+            readonly closes: string
+          }>
+        }>
+      } | null,
       readonly type: {
         readonly id: string,
         readonly name: string
@@ -105,6 +141,18 @@ export type UpdateShopMutation = {
       readonly address: string,
       readonly avgPrice: number | null,
       readonly openHours: string | null,
+      readonly phone: string | null,
+      readonly website: string | null,
+      readonly timeZone: string,
+      readonly hours: {
+        readonly week: ReadonlyArray<{
+          readonly weekday: number,
+          readonly ranges: ReadonlyArray<{
+            readonly opens: string,
+            readonly closes: string
+          }>
+        }>
+      } | null,
       readonly type: {
         readonly id: string,
         readonly name: string
@@ -128,16 +176,16 @@ export type UpdateShopMutation = {
 };
 
 export const ShopFormDocument = document<ShopFormQuery, ShopFormQueryVariables>(
-  'd69057cb8b4e33768db96a8ca4d729a4d651b403c2d47b33e957d7550b97fea1',
-  "query ShopForm($id: ID!) {\n  shop(id: $id) {\n    ...ShopForm\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}",
+  'd47fb55708caa5eb8b470ddbed719a14733097b03072f2c7d84fa64309c02f5b',
+  "query ShopForm($id: ID!) {\n  shop(id: $id) {\n    ...ShopForm\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  phone\n  website\n  timeZone\n  hours {\n    week {\n      weekday\n      ranges {\n        opens\n        closes\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}",
 )
 
 export const CreateShopDocument = document<CreateShopMutation, CreateShopMutationVariables>(
-  '03b39c0391c4dc7233e20503ae0a3d96105a42f0954b93857de86fc1f3ea4855',
-  "mutation CreateShop($input: CreateShopInput!) {\n  createShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
+  'a5564b6ac2775d57d0e24f4801de63fb8fbedab7661301ad4e4781260640f08e',
+  "mutation CreateShop($input: CreateShopInput!) {\n  createShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  phone\n  website\n  timeZone\n  hours {\n    week {\n      weekday\n      ranges {\n        opens\n        closes\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UpdateShopDocument = document<UpdateShopMutation, UpdateShopMutationVariables>(
-  '43cf9bb49a4ed456e7cd1186e2edbd61243ebfdddf731c6643ecdb4862a83414',
-  "mutation UpdateShop($input: UpdateShopInput!) {\n  updateShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
+  '95a191551cbba82df0e37d0b89e59a03f07a73bb444af73e06e4419ecb8dc571',
+  "mutation UpdateShop($input: UpdateShopInput!) {\n  updateShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  phone\n  website\n  timeZone\n  hours {\n    week {\n      weekday\n      ranges {\n        opens\n        closes\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react'
 import { useClient, type Client } from 'urql'
-import { Link, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 
 import type { OrderStatus } from '@/api/types.gql'
 import { texts } from '@/i18n/texts'
@@ -13,6 +13,7 @@ import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
 import { EmptyState } from '@/ui/State'
+import { Tabs } from '@/ui/Tabs'
 
 import { OrdersDocument, type OrdersQuery } from './orders.gql'
 import css from './Orders.module.css'
@@ -57,6 +58,8 @@ const statuses: Record<Tab, readonly OrderStatus[] | null> = {
   over: ['CANCELLED', 'REFUNDING', 'REFUNDED', 'FAILED'],
 }
 
+const hrefOf = (tab: Tab) => (tab === 'all' ? '/orders' : `/orders?status=${tab}`)
+
 /** The viewer's orders, live. */
 export function Orders() {
   const t = useTexts()
@@ -66,21 +69,13 @@ export function Orders() {
   useLiveOrders(variables)
   return (
     <Screen title={t.title}>
-      <nav className={css.tabs} aria-label={t.tabs}>
-        <ul>
-          {tabs.map((name) => (
-            <li key={name}>
-              <Link
-                href={name === 'all' ? '/orders' : `/orders?status=${name}`}
-                replace
-                aria-current={name === tab ? 'true' : undefined}
-              >
-                {t[name]}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </nav>
+      <div className={css.tabs}>
+        <Tabs
+          label={t.tabs}
+          tabs={tabs.map((name) => ({ href: hrefOf(name), text: t[name] }))}
+          current={hrefOf(tab)}
+        />
+      </div>
       <h2 className="visually-hidden">{t[tab]}</h2>
       <Pages
         key={tab}

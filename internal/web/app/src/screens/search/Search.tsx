@@ -5,9 +5,11 @@ import type { ShopOrder } from '@/api/types.gql'
 import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { usePlace } from '@/place/place'
+import { filterOf } from '@/shops/filters'
 import { ShopCard } from '@/shops/ShopCard'
 import { useTypeName } from '@/shops/typeNames'
 import { ShopTypesDocument } from '@/shops/types.gql'
+import { Button } from '@/ui/Button'
 import { Field, Labelled } from '@/ui/Field'
 import { cut } from '@/ui/graphemes'
 import { Pages } from '@/ui/Pages'
@@ -16,6 +18,7 @@ import { Skeleton } from '@/ui/Skeleton'
 import { EmptyState } from '@/ui/State'
 import { useDebounced } from '@/ui/useDebounced'
 
+import { Filters } from './Filters'
 import { SearchShopsDocument } from './search.gql'
 import css from './Search.module.css'
 
@@ -31,7 +34,9 @@ const useTexts = texts(
     SOLD: 'Bestselling',
     NEWEST: 'Newest',
     results: 'Shops',
-    none: 'No results. Try a different search or category.',
+    none: 'No results. Try a different search, category or filter.',
+    clear: 'Clear filters',
+    everywhere: 'Search everywhere',
   },
   {
     title: '搜索',
@@ -44,16 +49,19 @@ const useTexts = texts(
     SOLD: '销量最高',
     NEWEST: '最新加入',
     results: '店铺',
-    none: '没有符合条件的店铺，换个关键词或分类试试。',
+    none: '没有符合条件的店铺，换个关键词、分类或筛选条件试试。',
+    clear: '清除筛选',
+    everywhere: '搜索所有位置',
   },
 )
 
 const orders: readonly ShopOrder[] = ['DISTANCE', 'SCORE', 'SOLD', 'NEWEST']
 const radius = 50_000 // metres, the API's maximum
+const noFilters = { open: '', score: '', price: '', voucher: '', sale: '' }
 const pause = 250 // ms between the last key and the search
 
 /**
- * Searches shops by text, category and order. The URL contains the whole query, so it can be
+ * Searches shops by text, category and filters. The URL contains the whole query, so it can be
  * shared.
  */
 export function Search() {
@@ -69,25 +77,36 @@ export function Search() {
     requestPolicy: 'cache-first',
   })
 
-  const possible = place === null ? orders.filter((order) => order !== 'DISTANCE') : orders
+  const near =
+    place === null || params.get('where') === 'any'
+      ? null
+      : { lat: place.lat, lng: place.lng, radius }
+  const possible = near === null ? orders.filter((order) => order !== 'DISTANCE') : orders
   const orderBy = possible.find((order) => order === params.get('order')) ?? possible[0]!
 
-  const change = (name: string, value: string) =>
+  const changeAll = (changes: Record<string, string>) =>
     setParams(
       (before) => {
         const next = new URLSearchParams(before)
-        if (value === '') next.delete(name)
-        else next.set(name, value)
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === '') next.delete(name)
+          else next.set(name, value)
+        }
         return next
       },
       { replace: true },
     )
+  const change = (name: string, value: string) => changeAll({ [name]: value })
 
   const search = cut(text.trim(), 100)
+  const filter = filterOf(params)
   const variables = {
-    filter: { ...(search === '' ? {} : { search }), ...(type === '' ? {} : { typeId: type }) },
-    near:
-      orderBy === 'DISTANCE' && place !== null ? { lat: place.lat, lng: place.lng, radius } : null,
+    filter: {
+      ...filter,
+      ...(search === '' ? {} : { search }),
+      ...(type === '' ? {} : { typeId: type }),
+    },
+    near,
     orderBy,
   }
   const searched = JSON.stringify(variables)
@@ -129,6 +148,9 @@ export function Search() {
           </Labelled>
         </div>
       </div>
+      <div className={css.filters}>
+        <Filters params={params} onChange={change} />
+      </div>
       <h2 className="visually-hidden">{t.results}</h2>
       <Pages
         // A new search starts with one page.
@@ -139,7 +161,20 @@ export function Search() {
         connection={({ shops }) => shops}
         className={css.list}
         loading={<Skeleton shape="row" count={6} />}
-        empty={<EmptyState title={t.none} />}
+        empty={
+          <EmptyState title={t.none}>
+            {Object.keys(filter).length > 0 && (
+              <Button kind="quiet" onClick={() => changeAll(noFilters)}>
+                {t.clear}
+              </Button>
+            )}
+            {near !== null && (
+              <Button kind="quiet" onClick={() => change('where', 'any')}>
+                {t.everywhere}
+              </Button>
+            )}
+          </EmptyState>
+        }
       >
         {({ node, distance }, i) => <ShopCard shop={node} distance={distance} eager={i < 4} />}
       </Pages>
