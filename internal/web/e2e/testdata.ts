@@ -117,3 +117,22 @@ export async function changeResponses(
   })
   return sent
 }
+
+/** Creates a shop of the merchant and returns its id. */
+export async function createShop(api: Api, name: string, more: object = {}): Promise<string> {
+  const { shopTypes } = await api(`{ shopTypes { id } }`)
+  const { createShop: payload } = await api(
+    `mutation ($input: CreateShopInput!) { createShop(input: $input) { shop { id } userErrors { message } } }`,
+    {
+      input: {
+        name,
+        typeId: shopTypes[0].id,
+        address: '7 Lantern Row',
+        location: { lat: 30.2446, lng: 120.1513 },
+        ...more,
+      },
+    },
+  )
+  if (!payload.shop) throw new Error(`no shop: ${JSON.stringify(payload.userErrors)}`)
+  return payload.shop.id
+}

@@ -30,6 +30,7 @@ export function publicScreens(
   return [
     { name: 'home', path: '/', ready: article },
     { name: 'search', path: '/search', ready: article },
+    { name: 'rankings', path: '/rankings?by=rated', ready: article },
     { name: 'shop', path: `/shops/${shop}`, ready: article },
     {
       name: 'sale',
@@ -69,6 +70,7 @@ export function customerScreens({ order, sale }: TourData): TourScreen[] {
       path: `/sales/${sale}`,
       ready: (page) => expect(page.getByRole('timer')).toBeVisible(),
     },
+    { name: 'saved', path: '/saved', ready: article },
     {
       name: 'me',
       path: '/me',
@@ -203,10 +205,14 @@ export async function createTourData(
         shopId,
         title: words.title,
         content: words.content,
+        stars: 4,
       },
     },
   )
   const { id: note, author } = publishNote.note
+  await customer.api(`mutation ($id: ID!) { saveShop(id: $id) { userErrors { message } } }`, {
+    id: shopId,
+  })
   await merchant.api(
     `mutation ($id: ID!, $comment: String!) {
       likeNote(id: $id) { userErrors { message } }

@@ -11,7 +11,10 @@ import {
   createPurchaseIntents,
 } from '../app/src/orders/purchaseIntents'
 import { isFinal, latestState } from '../app/src/orders/progress'
+import { phoneUrl, websiteLink } from '../app/src/shops/contact'
+import { filterOf } from '../app/src/shops/filters'
 import { spreadApart, fit, offset } from '../app/src/shops/map'
+import { groupDays, openStateAt, weekdayAt, weekdayOf } from '../app/src/shops/openingHours'
 import {
   withStart,
   restarted,
@@ -700,6 +703,108 @@ test('only right-to-left text is isolated', () => {
   expect(isolate('קפה 1')).toBe('\u2068קפה 1\u2069')
   expect(isolate(isolate('مقهى'))).toBe(isolate('مقهى'))
   expect(['荷塘小面', 'Café (2)!', ''].map(isolate)).toEqual(['荷塘小面', 'Café (2)!', ''])
+})
+
+test.describe('opening hours', () => {
+  const range = (text: string) => {
+    const [opens = '', closes = ''] = text.split('-')
+    return { opens, closes }
+  }
+  const week = (...days: string[]) =>
+    days.map((day, i) => ({
+      weekday: i + 1,
+      ranges: day.split(' ').filter(Boolean).map(range),
+    }))
+  /** Groups as text: 2-7 17:30–22:00. */
+  const grouped = (...days: string[]) =>
+    groupDays(week(...days)).map(({ first, last, ranges, allDay }) =>
+      [`${first}-${last}`, ...ranges, ...(allDay ? ['always'] : [])].join(' '),
+    )
+
+  test('join equal days', () => {
+    const evening = '17:30-22:00'
+    expect(grouped('', ...Array<string>(6).fill(evening))).toEqual(['1-1', '2-7 17:30–22:00'])
+    expect(grouped(...Array<string>(7).fill('00:00-24:00'))).toEqual(['1-7 0:00–24:00 always'])
+    expect(grouped(evening, '', evening, '', evening, '', '')).toEqual([
+      '1-1 17:30–22:00',
+      '2-2',
+      '3-3 17:30–22:00',
+      '4-4',
+      '5-5 17:30–22:00',
+      '6-7',
+    ])
+  })
+
+  test('end on the clock after midnight', () => {
+    const long = '11:00-14:00 17:00-26:30'
+    expect(grouped(...Array<string>(7).fill(long))).toEqual(['1-7 11:00–14:00 17:00–2:30'])
+    expect(grouped('18:00-24:00', '18:00-33:00', '', '', '', '', '')[1]).toBe('2-2 18:00–9:00')
+  })
+
+  // A Wednesday, 20:00 in Shanghai.
+  const now = Date.parse('2026-05-20T12:00:00Z')
+  for (const [what, isOpen, change, zone, want] of [
+    ['closes today', true, '2026-05-20T14:00:00Z', 'Asia/Shanghai', '22:00 in 0 soon'],
+    ['closes at midnight', true, '2026-05-20T16:00:00Z', 'Asia/Shanghai', '24:00 in 0 soon'],
+    ['closes after midnight', true, '2026-05-20T18:30:00Z', 'Asia/Shanghai', '2:30 in 1 soon'],
+    ['opens at midnight', false, '2026-05-20T16:00:00Z', 'Asia/Shanghai', '0:00 in 1 soon'],
+    ['opens tomorrow', false, '2026-05-21T01:00:00Z', 'Asia/Shanghai', '9:00 in 1 soon'],
+    ['opens on Monday', false, '2026-05-25T01:00:00Z', 'Asia/Shanghai', '9:00 in 5'],
+    ['opens elsewhere', false, '2026-05-20T13:00:00Z', 'America/New_York', '9:00 in 0 soon'],
+  ] as const) {
+    test(`tell when a shop ${what}`, () => {
+      const { open, change: next } = openStateAt(now, isOpen, change, zone)
+      expect(open).toBe(isOpen)
+      const { time, inDays, soon } = next!
+      expect(`${time} in ${inDays}${soon ? ' soon' : ''}`).toBe(want)
+    })
+  }
+
+  test('change when the next change passes', () => {
+    const at = '2026-05-20T12:00:00Z'
+    expect(openStateAt(now - 1, true, at, 'UTC').open).toBe(true)
+    expect(openStateAt(now, true, at, 'UTC')).toEqual({ open: false, change: null })
+    expect(openStateAt(now, false, at, 'UTC')).toEqual({ open: true, change: null })
+    expect(openStateAt(now, true, null, 'UTC')).toEqual({ open: true, change: null })
+  })
+
+  test('need no known zone for the state', () => {
+    const at = '2026-05-20T14:00:00Z'
+    expect(openStateAt(now, true, at, 'Moon/Sea')).toEqual({ open: true, change: null })
+    expect(weekdayAt(now, 'Moon/Sea')).toBeNull()
+  })
+
+  test('follow the weekday of the shop', () => {
+    expect(weekdayAt(now, 'Asia/Shanghai')).toBe(3)
+    expect(weekdayAt(Date.parse('2026-05-24T16:30:00Z'), 'Asia/Shanghai')).toBe(1)
+    expect(weekdayAt(Date.parse('2026-05-24T16:30:00Z'), 'UTC')).toBe(7)
+    expect(weekdayOf(Date.UTC(2024, 0, 1))).toBe(1)
+  })
+})
+
+test('phones and websites become safe links', () => {
+  expect(phoneUrl('+84 24 3825 1234; +84 90 000')).toBe('tel:+842438251234')
+  expect(phoneUrl('(0571) 8700-0000')).toBe('tel:057187000000')
+  expect(phoneUrl('ask inside')).toBeNull()
+  const found = { url: 'https://www.example.com/a', name: 'example.com' }
+  expect(websiteLink('https://www.example.com/a')).toEqual(found)
+  for (const bad of ['javascript:alert(1)', 'data:text/html,hello', 'ftp://a.example', 'example'])
+    expect(websiteLink(bad), bad).toBeNull()
+})
+
+test('the URL of a search sets its filters', () => {
+  const filter = (query: string) => filterOf(new URLSearchParams(query))
+  expect(filter('open=1&score=4.5&price=50-100&voucher=1&sale=1')).toEqual({
+    openNow: true,
+    minScore: 4.5,
+    minPrice: 5000,
+    maxPrice: 9999,
+    hasVoucher: true,
+    hasFlashSale: true,
+  })
+  expect(filter('price=0-50')).toEqual({ maxPrice: 4999 })
+  expect(filter('price=200-')).toEqual({ minPrice: 20_000 })
+  expect(filter('open=2&score=3&price=1-2&voucher=no&sale=')).toEqual({})
 })
 
 test('the last days end with the given day', () => {

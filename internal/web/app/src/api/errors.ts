@@ -35,7 +35,7 @@ const useUserErrorTexts = texts<Record<ErrorCode, string>>(
     ORDER_NOT_REDEEMABLE: 'This order can’t be redeemed: it’s unpaid or already used.',
     ORDER_NOT_DISPUTABLE:
       'You can only report this within 24 hours of use. Contact the shop instead.',
-    OWN_SHOP: 'You can’t buy from your own shop.',
+    OWN_SHOP: 'You can’t buy from or rate your own shop.',
     VOUCHER_OFF_SALE: 'This voucher is no longer on sale.',
     VOUCHER_IN_USE: 'Existing orders prevent this change.',
     ORDER_NOT_COMPLETED: 'Your order didn’t go through. You weren’t charged. Try again.',
@@ -60,7 +60,7 @@ const useUserErrorTexts = texts<Record<ErrorCode, string>>(
     ORDER_NOT_REFUNDABLE: '该订单无法退款，请联系商家。',
     ORDER_NOT_REDEEMABLE: '该订单无法核销：未支付或已使用。',
     ORDER_NOT_DISPUTABLE: '只能在核销后 24 小时内反馈，请联系商家。',
-    OWN_SHOP: '不能购买自己店铺的代金券。',
+    OWN_SHOP: '不能购买自己店铺的代金券，也不能给自己的店铺评分。',
     VOUCHER_OFF_SALE: '该代金券已下架。',
     VOUCHER_IN_USE: '已有订单，无法这样修改。',
     ORDER_NOT_COMPLETED: '下单失败，未扣款，请重试。',

@@ -9,12 +9,14 @@ const useTexts = texts(
   {
     score: (value: string) => `${value} out of 5 stars`,
     ratings: (n: number, text: string) => (n === 1 ? '1 rating' : `${text} ratings`),
+    comma: ', ',
     few: 'New',
     none: 'No ratings yet',
   },
   {
     score: (value) => `${value} 分，满分 5 分`,
     ratings: (_, text) => `${text} 人评分`,
+    comma: '，',
     few: '评价较少',
     none: '暂无评分',
   },
@@ -40,17 +42,17 @@ export function Score({ shop: { score, rating }, none }: ScoreProps) {
   if (value === null) return <span className={css.none}>{none ?? t.none}</span>
   const text = value.toFixed(1)
   const { count } = rating
+  const spoken = [t.score(text), ...(count > 0 ? [t.ratings(count, number(count))] : [])]
   return (
     <span className={css.score}>
       <Star aria-hidden="true" size={16} fill="currentColor" />
       <span aria-hidden="true">{text}</span>
-      <span className="visually-hidden">{t.score(text)}</span>
       {count > 0 && (
-        <span className={css.count}>
-          <span aria-hidden="true">({number(count)})</span>
-          <span className="visually-hidden">, {t.ratings(count, number(count))}</span>
+        <span aria-hidden="true" className={css.count}>
+          ({number(count)})
         </span>
       )}
+      <span className="visually-hidden">{spoken.join(t.comma)}</span>
       {count > 0 && count < few && <span className={css.few}>{t.few}</span>}
     </span>
   )

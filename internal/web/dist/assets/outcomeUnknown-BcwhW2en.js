@@ -1,1 +1,0 @@
-import{t as e}from"./errors-DTJNFjfx.js";function t(t){return t===void 0?!1:t.networkError!==void 0||e(t)===`TIMEOUT`}export{t};

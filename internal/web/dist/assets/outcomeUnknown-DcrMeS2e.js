@@ -1,0 +1,1 @@
+import{t as e}from"./errors-CWz5aWUu.js";function t(t){return t===void 0?!1:t.networkError!==void 0||e(t)===`TIMEOUT`}export{t};

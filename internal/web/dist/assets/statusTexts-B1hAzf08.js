@@ -1,0 +1,1 @@
+import{i as e}from"./Button-BJNnZ8XN.js";var t=e({QUEUED:`Confirming`,UNPAID:`Unpaid`,PAID:`Ready to use`,USED:`Used`,CANCELLED:`Cancelled`,REFUNDING:`Refund in progress`,REFUNDED:`Refunded`,FAILED:`Order failed`},{QUEUED:`确认中`,UNPAID:`待付款`,PAID:`待使用`,USED:`已使用`,CANCELLED:`已取消`,REFUNDING:`退款中`,REFUNDED:`已退款`,FAILED:`下单失败`});export{t};
