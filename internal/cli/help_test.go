@@ -143,7 +143,7 @@ func TestOtherHelpShowsOnlyOwnFlags(t *testing.T) {
 	}
 	for path, want := range map[string][]string{
 		"seed":                  {"users", "shops", "notes", "follows", "check-ins", "visits", "pictures", "tokens", "seed"},
-		"import":                {"source"},
+		"import":                {"source", "shop-zone"},
 		"reconcile":             {"dry-run", "only", "rate"},
 		"redis bigkeys":         {"role", "rate", "top"},
 		"redis cat":             {"role"},

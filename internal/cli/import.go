@@ -11,11 +11,11 @@ import (
 )
 
 func (c *commands) importCommand() *cobra.Command {
-	source := ""
+	var opts importer.Options
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "import shops from OpenStreetMap Overpass JSON, GeoJSON or CSV",
 		Long: importer.Help(),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.importShops(cmd.Context(), source, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.importShops(cmd.Context(), opts, args) },
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmdline.Refuse("import needs a FILE")
@@ -23,17 +23,17 @@ func (c *commands) importCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "name the data set `NAME` if its ids are not globally unique; use the same name for each import")
+	f := cmd.Flags()
+	f.StringVar(&opts.Source, "source", "", "name the data set `NAME` if its ids are not globally unique; use the same name for each import")
+	f.StringVar(&opts.ShopZone, "shop-zone", "", "the time `ZONE` of shops whose record has none, such as Asia/Ho_Chi_Minh (default: the zone of the server)")
 	return cmd
 }
 
-func (c *commands) importShops(ctx context.Context, source string, files []string) error {
-	if source != "" {
-		if err := importer.CheckSource(source); err != nil {
-			return cmdline.UsageError{Err: err}
-		}
+func (c *commands) importShops(ctx context.Context, opts importer.Options, files []string) error {
+	if err := opts.Check(); err != nil {
+		return cmdline.UsageError{Err: err}
 	}
 	return c.withComponents(ctx, func(components *app.Components) error {
-		return importer.Import(ctx, components.Shops, source, files, c.stdout)
+		return importer.Import(ctx, components.Shops, opts, files, c.stdout)
 	})
 }

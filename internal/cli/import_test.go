@@ -86,6 +86,31 @@ func TestImportsKeepDataSetsApart(t *testing.T) {
 	})
 }
 
+func TestImportStoresContactsAndZones(t *testing.T) {
+	t.Parallel()
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
+			t.Fatal(errs)
+		}
+		file := testFile(t, "town.csv", "external_id,type,name,lat,lng,phone,website,hours,score,time_zone\n"+
+			"own:1,cafe,One,1,1,+999 1234 5678,one.example,Mo-Fr 09:00-18:00,4.5,\n"+
+			"own:2,cafe,Two,1,1,none,ftp://two.example,,0,Asia/Aden\n")
+		if _, errs, code := stack.Command(t, "import", "--shop-zone", "Asia/Atlantis", file); code != 2 || errs != "tandian: unknown time zone \"Asia/Atlantis\"\n" {
+			t.Errorf("an unknown zone: %d, %s", code, errs)
+		}
+		for _, want := range []string{"2 added, 0 changed, 0 unchanged; 1 with an invalid value (omitted)\n", "0 added, 0 changed, 2 unchanged; 1 with"} {
+			if out, errs, code := stack.Command(t, "import", "--shop-zone", "Asia/Ho_Chi_Minh", file); code != 0 || !strings.Contains(out, want) {
+				t.Errorf("%d, %s%s; want %q", code, out, errs, want)
+			}
+		}
+		wantNumbers(t, stack.SQL(t), map[string]int{
+			"count(*) FROM shops": 2,
+			"count(*) FROM shops WHERE external_id = 'own:1' AND phone = '+999 1234 5678' AND website = 'https://one.example' AND time_zone = 'Asia/Ho_Chi_Minh' AND open_hours = 'Mo-Fr 09:00-18:00' AND open_mask IS NOT NULL AND score = 4.5": 1,
+			"count(*) FROM shops WHERE external_id = 'own:2' AND phone IS NULL AND website IS NULL AND time_zone = 'Asia/Aden' AND open_hours IS NULL AND score = 0":                                                                             1,
+		})
+	})
+}
+
 func TestImportHelpDescribesFormats(t *testing.T) {
 	out, errs, code := apptest.Embedded(t).Command(t, "import", "--help")
 	if code != 0 {
@@ -93,7 +118,7 @@ func TestImportHelpDescribesFormats(t *testing.T) {
 	}
 	for _, want := range []string{
 		"external_id", "type", "name", "lat", "lng", "area", "address", "avg_price", "score", "open_hours",
-		"GeoJSON", "Overpass", "CSV", "--source", "tandian serve --help",
+		"hours", "phone", "website", "time_zone", "GeoJSON", "Overpass", "CSV", "--source", "--shop-zone", "tandian serve --help",
 	} {
 		if !regexp.MustCompile(`(?m)(^| )` + want + `([ :]|$)`).MatchString(out) {
 			t.Errorf("no %q in\n%s", want, out)

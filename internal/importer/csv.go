@@ -36,8 +36,12 @@ func csvColumns() []csvColumn {
 		{"area", false, "neighbourhood"},
 		{"address", false, ""},
 		{"avg_price", false, "average spend per person, in minor units (cents, fen); unknown if empty"},
-		{"score", false, "up to 5; unrated if empty or 0"},
-		{"open_hours", false, ""},
+		{"score", false, "1 to 5, the score before users rate the shop; none if empty or 0"},
+		{"open_hours", false, "in the syntax of OpenStreetMap, like Mo-Fr 09:00-18:00; other text is only shown"},
+		{"hours", false, "the same as open_hours"},
+		{"phone", false, ""},
+		{"website", false, "http or https"},
+		{"time_zone", false, "IANA name, like Asia/Ho_Chi_Minh; the one of --shop-zone if empty"},
 	}
 }
 

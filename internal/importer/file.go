@@ -2,9 +2,7 @@ package importer
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tandian-dev/tandian/internal/kit/text"
@@ -37,7 +35,8 @@ type Report struct {
 	NoID            Problem // no id, or an id of more than 200 bytes
 	Duplicate       Problem // repeated external id; the last record counts
 	TooLong         Problem // a text beyond the bound of package shop; cut
-	BadValue        Problem // an unreadable price or score; left unknown
+	BadValue        Problem // an invalid price, score, phone, …; left unknown
+	UnknownHours    Problem // opening hours in an unknown syntax; kept as text
 	Notes           []string
 }
 
@@ -80,7 +79,8 @@ func (r *Report) findings() []struct {
 		{"without an id", r.NoID},
 		{"given again (the last one counts)", r.Duplicate},
 		{"with text that is too long (truncated)", r.TooLong},
-		{"with an unreadable price or score (omitted)", r.BadValue},
+		{"with an invalid value (omitted)", r.BadValue},
+		{"with opening hours in an unknown syntax (kept as text)", r.UnknownHours},
 		{"without tags (geometry only)", r.Untagged},
 	}
 }
@@ -122,6 +122,9 @@ type record struct {
 	price       string
 	score       string
 	hours       string
+	phone       string
+	website     string
+	zone        string
 }
 
 // A collector turns records into the drafts and the report of a file.
@@ -169,9 +172,9 @@ func (c *collector) add(rec record) {
 		return
 	}
 	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.at.Lat, Lng: rec.at.Lng}
-	d.Area, d.Address, d.OpenHours = text.Line(rec.area), text.Line(rec.address), text.Line(rec.hours)
+	d.Area, d.Address = text.Line(rec.area), text.Line(rec.address)
 	c.truncateTexts(rec.where, &d)
-	c.parseNumbers(rec, &d)
+	c.setDetails(rec, &d)
 	if former != "" {
 		c.file.local[id] = former
 	}
@@ -195,7 +198,6 @@ func (c *collector) truncateTexts(where string, d *shop.Draft) {
 		{"name", &d.Name, shop.MaxName},
 		{"area", &d.Area, shop.MaxArea},
 		{"address", &d.Address, shop.MaxAddress},
-		{"open hours", &d.OpenHours, shop.MaxOpenHours},
 	} {
 		short, was := text.Truncate(*field.text, field.limit)
 		if was {
@@ -205,30 +207,6 @@ func (c *collector) truncateTexts(where string, d *shop.Draft) {
 	}
 	if long != nil {
 		c.file.Report.TooLong.add("%s %s", where, strings.Join(long, ", "))
-	}
-}
-
-// parseNumbers parses price and score. Invalid ones stay unknown.
-func (c *collector) parseNumbers(rec record, d *shop.Draft) {
-	var odd []string
-	if s := strings.TrimSpace(rec.price); s != "" {
-		price, err := strconv.Atoi(s)
-		if err == nil && price >= 0 && price <= shop.MaxAvgPrice {
-			d.AvgPrice = &price
-		} else {
-			odd = append(odd, fmt.Sprintf("avg_price %q", s))
-		}
-	}
-	if s := strings.TrimSpace(rec.score); s != "" {
-		score, err := strconv.ParseFloat(s, 64)
-		if err == nil && score >= 0 && score <= shop.MaxScore {
-			d.Score = math.Abs(score) // no negative zero
-		} else {
-			odd = append(odd, fmt.Sprintf("score %q", s))
-		}
-	}
-	if odd != nil {
-		c.file.Report.BadValue.add("%s %s", rec.where, strings.Join(odd, ", "))
 	}
 }
 

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -53,7 +54,10 @@ func columnsRecord(where string, column func(string) string) record {
 		address:     column("address"),
 		price:       column("avg_price"),
 		score:       column("score"),
-		hours:       column("open_hours"),
+		hours:       cmp.Or(column("open_hours"), column("hours")),
+		phone:       column("phone"),
+		website:     column("website"),
+		zone:        column("time_zone"),
 	}
 }
 

@@ -29,15 +29,38 @@ type Store interface {
 	Registry
 }
 
+// Options complete the files of an import.
+type Options struct {
+	// Source names the data set of the files; "" is none. Ids that are unique only in their
+	// data set need it.
+	Source string
+	// ShopZone is the time zone of shops without one; "" is the zone of the server.
+	ShopZone string
+}
+
+// Check returns an error if an option is invalid.
+func (o Options) Check() error {
+	if o.Source != "" {
+		if err := checkSource(o.Source); err != nil {
+			return err
+		}
+	}
+	if o.ShopZone != "" {
+		return checkZone(o.ShopZone)
+	}
+	return nil
+}
+
 // Import reads the files and stores their shops in one transaction. After an error of any
-// file, nothing is stored. source names the data set of the files; "" is none. Ids that
-// are unique only in their data set need it. If several files have the same external id,
-// the last one counts. Import writes the report of each file, the progress and the totals
-// to out.
-func Import(ctx context.Context, store Store, source string, paths []string, out io.Writer) error {
-	drafts, report, err := gather(ctx, store, source, paths, out)
+// file, nothing is stored. If several files have the same external id, the last one counts.
+// Import writes the report of each file, the progress and the totals to out.
+func Import(ctx context.Context, store Store, opts Options, paths []string, out io.Writer) error {
+	drafts, report, err := gather(ctx, store, opts.Source, paths, out)
 	if err != nil {
 		return fmt.Errorf("import: %w (nothing was stored)", err)
+	}
+	for i := range drafts {
+		drafts[i].TimeZone = cmp.Or(drafts[i].TimeZone, opts.ShopZone)
 	}
 	var counts shop.SaveCounts
 	if len(drafts) > 0 {
@@ -111,6 +134,7 @@ func (c *collector) merge(f *File) error {
 	sum.Duplicate.Count += r.Duplicate.Count
 	sum.TooLong.Count += r.TooLong.Count
 	sum.BadValue.Count += r.BadValue.Count
+	sum.UnknownHours.Count += r.UnknownHours.Count
 	return nil
 }
 

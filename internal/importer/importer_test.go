@@ -69,7 +69,7 @@ func TestImportPrintsReportAndTotals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &fakeShops{waits: time.Second}
 		var out strings.Builder
-		if err := Import(t.Context(), store, "", []string{a, b}, &out); err != nil {
+		if err := Import(t.Context(), store, Options{}, []string{a, b}, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := a + `: CSV, 3 records, 2 shops
@@ -125,7 +125,7 @@ func TestImportStoresAllOrNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			store := &fakeShops{failAt: tt.fail}
 			var out strings.Builder
-			err := Import(tt.ctx, store, "", tt.paths, &out)
+			err := Import(tt.ctx, store, Options{}, tt.paths, &out)
 			if tt.want == "" {
 				if err != nil || !strings.Contains(out.String(), "0 added, 0 changed, 0 unchanged; 1 without a name") {
 					t.Errorf("got %v, output %q", err, out.String())
@@ -150,7 +150,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errWrite }
 func TestFailedReportPreventsImport(t *testing.T) {
 	good := writeFile(t, "good.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\n")
 	store := &fakeShops{}
-	if err := Import(t.Context(), store, "", []string{good}, failingWriter{}); !errors.Is(err, errWrite) {
+	if err := Import(t.Context(), store, Options{}, []string{good}, failingWriter{}); !errors.Is(err, errWrite) {
 		t.Errorf("got %v, want %v", err, errWrite)
 	}
 	if len(store.calls) != 0 {
@@ -223,7 +223,7 @@ func TestLocalIDsNeedSource(t *testing.T) {
 				paths = append(paths, map[string]string{"north": north, "south": south}[name])
 			}
 			store := &fakeShops{stored: tt.stored}
-			err := Import(t.Context(), store, tt.source, paths, io.Discard)
+			err := Import(t.Context(), store, Options{Source: tt.source}, paths, io.Discard)
 			if err != nil {
 				if !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " (nothing was stored)") || len(store.calls) != 0 {
 					t.Errorf("%d calls, %v; want %q", len(store.calls), err, tt.want)
@@ -289,11 +289,11 @@ func TestGlobalIDsNeedNoSource(t *testing.T) {
 		}
 		store := &fakeShops{}
 		path := writeFile(t, "a.csv", "external_id,type,name,lat,lng\n"+tt.id+",cafe,Cup,1,2\n")
-		if err := Import(t.Context(), store, "", []string{path}, io.Discard); (err == nil) != tt.global {
+		if err := Import(t.Context(), store, Options{}, []string{path}, io.Discard); (err == nil) != tt.global {
 			t.Errorf("%q without a source: %v", tt.id, err)
 		}
 		store = &fakeShops{}
-		if err := Import(t.Context(), store, "town", []string{path}, io.Discard); err != nil {
+		if err := Import(t.Context(), store, Options{Source: "town"}, []string{path}, io.Discard); err != nil {
 			t.Errorf("%q with a source: %v", tt.id, err)
 			continue
 		}
@@ -305,12 +305,12 @@ func TestGlobalIDsNeedNoSource(t *testing.T) {
 
 func TestCheckSource(t *testing.T) {
 	for _, name := range []string{"hanoi", "a", "city-2024.v_2", strings.Repeat("a", 40)} {
-		if err := CheckSource(name); err != nil {
+		if err := checkSource(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"", "Hanoi", "2024", "a b", "a:b", "a/b", "-a", "hà", strings.Repeat("a", 41), "osm", "geojson", "demo", "seed", "https"} {
-		if err := CheckSource(name); err == nil || !strings.Contains(err.Error(), "invalid source") {
+		if err := checkSource(name); err == nil || !strings.Contains(err.Error(), "invalid source") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -318,7 +318,7 @@ func TestCheckSource(t *testing.T) {
 
 func TestHelpListsColumnsAndTypes(t *testing.T) {
 	help := Help()
-	for _, name := range []string{"external_id", "type", "name", "lat", "lng", "area", "address", "avg_price", "score", "open_hours"} {
+	for _, name := range []string{"external_id", "type", "name", "lat", "lng", "area", "address", "avg_price", "score", "open_hours", "hours", "phone", "website", "time_zone"} {
 		if !regexp.MustCompile(`(?m)^  ` + name + `( |$)`).MatchString(help) {
 			t.Errorf("the help misses column %s", name)
 		}
@@ -326,8 +326,8 @@ func TestHelpListsColumnsAndTypes(t *testing.T) {
 			t.Errorf("column %s is unknown", name)
 		}
 	}
-	if n := len(csvColumns()); n != 10 {
-		t.Errorf("got %d columns, want 10", n)
+	if n := len(csvColumns()); n != 14 {
+		t.Errorf("got %d columns, want 14", n)
 	}
 	for _, kind := range shop.Catalogue() {
 		if !regexp.MustCompile(`\b` + kind.Key + `\b`).MatchString(help) {

@@ -20,6 +20,8 @@ import (
 //	             addr:full
 //	area         the smallest area in the tags, see osmAreas
 //	open hours   opening_hours as written
+//	phone        the first number of phone, else of contact:phone
+//	website      the first address of website, else of contact:website, else of url
 //	score        none
 
 // osmID matches element ids as the tools of OpenStreetMap write them.
@@ -111,6 +113,8 @@ func osmRecord(where string, t tags) record {
 		area:    t.first(osmAreas...),
 		address: osmAddress(t),
 		hours:   string(t["opening_hours"]),
+		phone:   t.first("phone", "contact:phone"),
+		website: t.first("website", "contact:website", "url"),
 	}
 	rec.category, rec.rawCategory = osmType(t)
 	return rec

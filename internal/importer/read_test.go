@@ -36,6 +36,7 @@ func dump(d shop.Draft) string {
 	return strings.Join([]string{
 		d.ExternalID, d.Type, d.Name, d.Area, d.Address,
 		fmt.Sprint(d.Lat), fmt.Sprint(d.Lng), price, fmt.Sprint(d.Score), d.OpenHours,
+		d.Phone, d.Website, d.TimeZone,
 	}, " | ")
 }
 
@@ -255,11 +256,11 @@ func TestCSVRoundTrip(t *testing.T) {
 	want = append(
 		want,
 		shop.Draft{ExternalID: `a "quoted", id`, Type: "kids", Name: `"`, Lat: -33.5, Lng: -179.999999, AvgPrice: &price},
-		shop.Draft{ExternalID: "b", Type: "hotel", Name: "#1 Inn", Lat: 1e-6, Score: 5, OpenHours: "24/7"},
+		shop.Draft{ExternalID: "b", Type: "hotel", Name: "#1 Inn", Lat: 1e-6, Score: 5, OpenHours: "24/7", Phone: "+999 5710 0000", Website: "http://inn.example", TimeZone: "UTC"},
 	)
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	rows := [][]string{{"external_id", "type", "name", "area", "address", "lat", "lng", "avg_price", "score", "open_hours"}}
+	rows := [][]string{{"external_id", "type", "name", "area", "address", "lat", "lng", "avg_price", "score", "open_hours", "phone", "website", "time_zone"}}
 	for _, d := range want {
 		price := ""
 		if d.AvgPrice != nil {
@@ -267,7 +268,7 @@ func TestCSVRoundTrip(t *testing.T) {
 		}
 		rows = append(rows, []string{
 			d.ExternalID, d.Type, d.Name, d.Area, d.Address,
-			fmt.Sprint(d.Lat), fmt.Sprint(d.Lng), price, fmt.Sprint(d.Score), d.OpenHours,
+			fmt.Sprint(d.Lat), fmt.Sprint(d.Lng), price, fmt.Sprint(d.Score), d.OpenHours, d.Phone, d.Website, d.TimeZone,
 		})
 	}
 	if err := w.WriteAll(rows); err != nil {

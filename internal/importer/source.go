@@ -37,8 +37,8 @@ var (
 	wikidata   = regexp.MustCompile(`^Q[1-9][0-9]{4,}$`) // shorter ones could be question numbers
 )
 
-// CheckSource returns an error unless name is a valid name of a data set.
-func CheckSource(name string) error {
+// checkSource returns an error unless name is a valid name of a data set.
+func checkSource(name string) error {
 	if !sourceName.MatchString(name) {
 		return fmt.Errorf("invalid source %q: want 1 to 40 of a-z, 0-9, dot, underscore and hyphen, a letter first", name)
 	}
