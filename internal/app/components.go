@@ -380,6 +380,7 @@ func (c *Components) SeedServices() seeder.Services {
 	return seeder.Services{
 		Shops: c.Shops, Accounts: c.Accounts, Notes: c.Notes, Likes: c.NoteLikes, Follows: c.Follows, Comments: c.Comments,
 		Pictures: c.Media, Icons: c.Shops, CheckIns: c.CheckIns, Visits: c.Visits,
+		Ratings: c.Ratings, ShopSaves: c.ShopSaves, NoteSaves: c.NoteSaves,
 	}
 }
 

@@ -167,7 +167,7 @@ func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 func (c *commands) seedCommand() *cobra.Command {
 	var plan seeder.Plan
 	cmd := &cobra.Command{
-		Use: "seed", Short: "fill the stores with synthetic shops, users, follows and notes",
+		Use: "seed", Short: "fill the stores with synthetic shops, users, notes and ratings",
 		Long: "The same --seed generates the same data. Later runs with larger numbers add to it.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.seed(cmd.Context(), plan) },
 	}
@@ -176,6 +176,8 @@ func (c *commands) seedCommand() *cobra.Command {
 	f.IntVar(&plan.Shops, "shops", 1000, "create `NUMBER` shops")
 	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes by these users about these shops, from the last 60 days, with likes")
 	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 per user")
+	f.IntVar(&plan.Ratings, "ratings", 0, "create `NUMBER` ratings of these shops by these users, from the last 60 days")
+	f.IntVar(&plan.Saves, "saves", 0, "create `NUMBER` saves of these shops by these users, from the last 60 days")
 	f.IntVar(&plan.CheckIns, "check-ins", 0, "let `NUMBER` users check in on some of the last 30 days")
 	f.IntVar(&plan.Visits, "visits", 0, "create `NUMBER` visits to the site and its shops in the last 30 days, some by anonymous clients")
 	f.BoolVar(&plan.Pictures, "pictures", true, "draw pictures for shops, their types, users and notes")

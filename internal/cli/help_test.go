@@ -142,7 +142,7 @@ func TestOtherHelpShowsOnlyOwnFlags(t *testing.T) {
 		}
 	}
 	for path, want := range map[string][]string{
-		"seed":                  {"users", "shops", "notes", "follows", "check-ins", "visits", "pictures", "tokens", "seed"},
+		"seed":                  {"users", "shops", "notes", "follows", "ratings", "saves", "check-ins", "visits", "pictures", "tokens", "seed"},
 		"import":                {"source", "shop-zone"},
 		"reconcile":             {"dry-run", "only", "rate"},
 		"redis bigkeys":         {"role", "rate", "top"},

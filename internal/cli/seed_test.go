@@ -11,14 +11,19 @@ import (
 
 // miscounted lists queries that count wrong counters: all return 0.
 var miscounted = map[string]int{
-	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                 0,
-	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                 0,
-	"count(*) FROM users u WHERE note_count <> (SELECT count(*) FROM notes n WHERE n.author_id = u.id)":                                      0,
-	"count(*) FROM users u WHERE follower_count <> (SELECT count(*) FROM follows f WHERE f.followee_id = u.id)":                              0,
-	"count(*) FROM users u WHERE followee_count <> (SELECT count(*) FROM follows f WHERE f.follower_id = u.id)":                              0,
-	"count(*) FROM comments c WHERE reply_count <> (SELECT count(*) FROM comments r WHERE r.root_id = c.id)":                                 0,
-	"count(*) FROM shops s WHERE comment_count <> (SELECT count(*) FROM comments m JOIN notes n ON n.id = m.note_id WHERE n.shop_id = s.id)": 0,
-	"count(*) FROM notes n LEFT JOIN note_counts c ON c.id = n.id WHERE c.id IS NULL OR n.seq IS NULL":                                       0,
+	"count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM likes l WHERE l.kind = 'NOTE' AND l.target_id = c.id)":                                                        0,
+	"count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comments m WHERE m.note_id = c.id)":                                                                        0,
+	"count(*) FROM users u WHERE note_count <> (SELECT count(*) FROM notes n WHERE n.author_id = u.id)":                                                                             0,
+	"count(*) FROM users u WHERE follower_count <> (SELECT count(*) FROM follows f WHERE f.followee_id = u.id)":                                                                     0,
+	"count(*) FROM users u WHERE followee_count <> (SELECT count(*) FROM follows f WHERE f.follower_id = u.id)":                                                                     0,
+	"count(*) FROM comments c WHERE reply_count <> (SELECT count(*) FROM comments r WHERE r.root_id = c.id)":                                                                        0,
+	"count(*) FROM shops s WHERE comment_count <> (SELECT count(*) FROM comments m JOIN notes n ON n.id = m.note_id WHERE n.shop_id = s.id)":                                        0,
+	"count(*) FROM shops s WHERE save_count <> (SELECT count(*) FROM saves v WHERE v.kind = 'SHOP' AND v.target_id = s.id)":                                                         0,
+	"count(*) FROM shops s WHERE stars_1 + stars_2 + stars_3 + stars_4 + stars_5 <> (SELECT count(*) FROM ratings r WHERE r.shop_id = s.id)":                                        0,
+	"count(*) FROM shops s WHERE stars_1 + 2 * stars_2 + 3 * stars_3 + 4 * stars_4 + 5 * stars_5 <> (SELECT COALESCE(sum(r.stars), 0) FROM ratings r WHERE r.shop_id = s.id)":       0,
+	"count(*) FROM shops s WHERE taste_sum + environment_sum + service_sum <> (SELECT COALESCE(sum(r.taste + r.environment + r.service), 0) FROM ratings r WHERE r.shop_id = s.id)": 0,
+	"count(*) FROM ratings r JOIN shops s ON s.id = r.shop_id WHERE r.user_id = s.owner_id":                                                                                         0,
+	"count(*) FROM notes n LEFT JOIN note_counts c ON c.id = n.id WHERE c.id IS NULL OR n.seq IS NULL":                                                                              0,
 }
 
 func TestSeedCreatesFollowsNotesAndLikes(t *testing.T) {
@@ -67,6 +72,39 @@ func TestSeedCreatesFollowsNotesAndLikes(t *testing.T) {
 			}
 		}
 		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 100})
+	})
+}
+
+func TestSeedCreatesRatingsAndSaves(t *testing.T) {
+	t.Parallel()
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		for _, step := range []struct {
+			ratings, saves string
+			want           []string // lines
+		}{
+			{"200", "150", []string{"200 ratings added, 0 unchanged", "150 saves added, 0 unchanged"}},
+			{"200", "150", []string{"0 ratings added, 200 unchanged", "0 saves added, 150 unchanged"}},
+			{"390", "400", []string{"190 ratings added, 200 unchanged", "250 saves added, 150 unchanged"}}, // all pairs
+		} {
+			out := stack.Seed(t, "--users", "40", "--shops", "10", "--seed", "7", "--ratings", step.ratings, "--saves", step.saves)
+			for _, line := range step.want {
+				if !strings.Contains(out, "\n"+line+"\n") {
+					t.Errorf("no %q in\n%s", line, out)
+				}
+			}
+			wantNumbers(t, stack.SQL(t), miscounted)
+		}
+		wantNumbers(t, stack.SQL(t), map[string]int{"count(*) FROM ratings": 390, "count(*) FROM saves": 400})
+		for name, args := range map[string][]string{
+			"ratings without users":   {"--ratings", "1"},
+			"more ratings than pairs": {"--users", "40", "--shops", "10", "--ratings", "391"},
+			"saves without shops":     {"--users", "40", "--shops", "0", "--saves", "1"},
+			"an invalid number":       {"--users", "40", "--saves", "some"},
+		} {
+			if _, errs, exit := stack.Command(t, append([]string{"seed"}, args...)...); exit != 2 || errs == "" {
+				t.Errorf("%s: %d %s", name, exit, errs)
+			}
+		}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/progress"
@@ -21,8 +20,6 @@ const (
 	flatFollowed = 1 - 1/1.2
 	// flatFollowing lets some users follow a few times as many as others.
 	flatFollowing = 0.6
-
-	maxRedraws = 8 // of a duplicate, before the next user is taken
 )
 
 // A Follow is a follow between two users of a seed, by their indexes in [GenerateUsers].
@@ -37,47 +34,22 @@ func possibleFollows(users int) int { return users * max(0, min(follow.MaxFollow
 // yields at most [MaxFollows] and at most as many as are possible.
 func GenerateFollows(n, users int, seed uint64) iter.Seq[Follow] {
 	return func(yield func(Follow) bool) {
-		b := followGenerator{rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), followees: make([][]int32, users)}
+		p := followPairs(users, seed)
 		for range min(n, MaxFollows, possibleFollows(users)) {
-			if !yield(b.next()) {
+			follower, followee := p.next()
+			if !yield(Follow{userOfRank(follower, users), userOfRank(followee, users)}) {
 				return
 			}
 		}
 	}
 }
 
-// A followGenerator yields the follows of a seed. At least one more follow must be
-// possible.
-type followGenerator struct {
-	rnd       *rand.Rand
-	followees [][]int32 // by follower; sorted
-}
-
-func (b *followGenerator) next() Follow {
-	users := len(b.followees)
-	follower := b.draw(flatFollowing)
-	for len(b.followees[follower]) >= min(follow.MaxFollowees, users-1) {
-		follower = (follower + 1) % users
+// followPairs draws the ranks of followers and followees.
+func followPairs(users int, seed uint64) pairs {
+	return pairs{
+		rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), flatFirst: flatFollowing, flatSecond: flatFollowed,
+		seconds: users, limit: min(follow.MaxFollowees, users-1), unequal: true, taken: make([][]int32, users),
 	}
-	list := b.followees[follower]
-	followee := b.draw(flatFollowed)
-	for tries := 1; ; tries++ {
-		at, there := slices.BinarySearch(list, int32(followee))
-		switch {
-		case !there && followee != follower:
-			b.followees[follower] = slices.Insert(list, at, int32(followee))
-			return Follow{follower, followee}
-		case tries < maxRedraws:
-			followee = b.draw(flatFollowed)
-		default: // the user follows nearly all popular users
-			followee = (followee + 1) % users
-		}
-	}
-}
-
-func (b *followGenerator) draw(flat float64) int {
-	n := len(b.followees)
-	return userOfRank(rank(b.rnd, n, flat), n)
 }
 
 // seedFollows stores the follows of a plan.

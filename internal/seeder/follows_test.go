@@ -59,17 +59,17 @@ func TestFollowsAreDistinct(t *testing.T) {
 }
 
 func TestFolloweesAreLimited(t *testing.T) {
-	b := followGenerator{rnd: newShopGenerator(1).rnd, followees: make([][]int32, 6000)}
+	p := followPairs(6000, 1)
 	full := make([]int32, follow.MaxFollowees)
 	for i := range full {
 		full[i] = int32(i + 500)
 	}
-	for user := range 3000 {
-		b.followees[user] = full
+	for follower := range 3000 {
+		p.taken[follower] = full
 	}
 	for range 5000 {
-		if bond := b.next(); bond.Follower < 3000 {
-			t.Fatalf("user %d has too many followees", bond.Follower)
+		if follower, _ := p.next(); follower < 3000 {
+			t.Fatalf("follower %d has too many followees", follower)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tandian-dev/tandian/internal/drawing"
 	"github.com/tandian-dev/tandian/internal/kit/progress"
@@ -21,8 +20,6 @@ import (
 const MaxNotes = 10_000_000
 
 const (
-	noteSpan = 60 * 24 * time.Hour // the age of the oldest note; the notes are spread over it
-
 	flatWriting = 1 - 1/1.2 // few users write many notes
 	flatVisited = 0.5       // some shops have more notes than others
 
@@ -42,7 +39,7 @@ type Note struct {
 	ExternalID     string
 	Author, Shop   int
 	Title, Content string
-	Moment         float64 // in [0, 1), within the time slot of the note
+	Moment         float64 // in [0, 1), see moments
 	Likers         []int   // distinct, the first liker first
 }
 
@@ -135,7 +132,7 @@ func seedNotes(ctx context.Context, services Services, plan Plan, users, shops [
 	bar := progress.New(out, "notes", plan.Notes)
 	defer bar.Close()
 	// Later notes are newer, because lists order notes by insertion.
-	first, each := time.Now().Add(-noteSpan), float64(noteSpan)/float64(plan.Notes)
+	at := moments(plan.Notes)
 	done, added, likes := 0, 0, 0
 	store := func(chunk []Note) error {
 		var motifs []drawing.Motif
@@ -149,7 +146,7 @@ func seedNotes(ctx context.Context, services Services, plan Plan, users, shops [
 		for i, n := range chunk {
 			notes[i] = note.Seed{
 				ExternalID: n.ExternalID, AuthorID: users[n.Author], ShopID: shops[n.Shop], Title: n.Title, Content: n.Content,
-				Images: album.List(dishesOf(done + i)...), At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
+				Images: album.List(dishesOf(done + i)...), At: at(done+i, n.Moment),
 			}
 		}
 		ids, more, err := services.Notes.BulkInsert(ctx, notes, func(more int) { bar.Set(done + more) })

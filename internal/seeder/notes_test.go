@@ -176,7 +176,7 @@ func TestSeedStoresNotesAndLikes(t *testing.T) {
 			t.Fatalf("got %d transactions", len(notes.calls))
 		}
 		var want []like.Draft
-		before := time.Now().Add(-noteSpan)
+		before := time.Now().Add(-activitySpan)
 		stored := slices.Concat(notes.calls...)
 		for i, w := range slices.Collect(GenerateNotes(n, 400, 10_003, 3)) {
 			got := stored[i]
@@ -192,7 +192,7 @@ func TestSeedStoresNotesAndLikes(t *testing.T) {
 				want = append(want, like.Draft{Target: int64(2001 + i), User: int64(101 + user)})
 			}
 		}
-		if stored[0].At.Sub(time.Now().Add(-noteSpan)) > time.Hour || time.Since(stored[n-1].At) > time.Hour || stored[n-1].At.After(time.Now()) {
+		if stored[0].At.Sub(time.Now().Add(-activitySpan)) > time.Hour || time.Since(stored[n-1].At) > time.Hour || stored[n-1].At.After(time.Now()) {
 			t.Errorf("notes from %v to %v; it is %v", stored[0].At, stored[n-1].At, time.Now())
 		}
 		if d := cmp.Diff(want, slices.Concat(notes.likes...)); d != "" {

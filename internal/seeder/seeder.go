@@ -40,6 +40,8 @@ type Plan struct {
 	Users, Shops int
 	Notes        int // by the users about the shops
 	Follows      int // among the users
+	Ratings      int // of the shops by the users
+	Saves        int // of the shops by the users
 	CheckIns     int // users with check-ins on some of the 30 days before Today
 	Visits       int // to the site and its shops, in the 30 days before Today
 	Today        civil.Date
@@ -53,7 +55,7 @@ func (p Plan) Check() error {
 	for _, part := range []struct {
 		what     string
 		n, limit int
-	}{{"users", p.Users, MaxUsers}, {"shops", p.Shops, MaxShops}, {"notes", p.Notes, MaxNotes}, {"follows", p.Follows, MaxFollows}, {"check-ins", p.CheckIns, MaxUsers}, {"visits", p.Visits, MaxVisits}} {
+	}{{"users", p.Users, MaxUsers}, {"shops", p.Shops, MaxShops}, {"notes", p.Notes, MaxNotes}, {"follows", p.Follows, MaxFollows}, {"ratings", p.Ratings, MaxRatings}, {"saves", p.Saves, MaxSaves}, {"check-ins", p.CheckIns, MaxUsers}, {"visits", p.Visits, MaxVisits}} {
 		if part.n < 0 || part.n > part.limit {
 			return fmt.Errorf("seed %d %s: the number must be 0 to %d", part.n, part.what, part.limit)
 		}
@@ -65,6 +67,12 @@ func (p Plan) Check() error {
 		return errors.New("notes need users: set the number of users")
 	case p.Notes > 0 && p.Shops == 0:
 		return errors.New("notes need shops: set the number of shops")
+	case p.Ratings+p.Saves > 0 && p.Users == 0:
+		return errors.New("ratings and saves need users: set the number of users")
+	case p.Ratings > possibleRatings(p.Users, p.Shops):
+		return fmt.Errorf("seed %d ratings: %d users can rate %d shops %d times", p.Ratings, p.Users, p.Shops, possibleRatings(p.Users, p.Shops))
+	case p.Saves > p.Users*p.Shops:
+		return fmt.Errorf("seed %d saves: %d users can save %d shops %d times", p.Saves, p.Users, p.Shops, p.Users*p.Shops)
 	case p.CheckIns > p.Users:
 		return fmt.Errorf("seed check-ins of %d users: only %d users are seeded", p.CheckIns, p.Users)
 	case p.Visits > 0 && p.Shops == 0:
@@ -78,14 +86,15 @@ func (p Plan) Check() error {
 }
 
 // Seed stores the data of a plan: users and shops in transactions of 10 000, then
-// follows, notes with likes, check-ins and visits. It writes progress and totals to out.
+// follows, notes with likes, ratings, saves, check-ins and visits. It writes progress and
+// totals to out.
 // New shops belong to the merchant among the users, if any. Follows precede notes, so
 // that the notes are new to followers.
 //
 // Seed can be repeated after an error, or with larger numbers: stored data of the same
-// seed stays, and its shops are updated. Follows, and the authors, shops and likes of
-// notes, depend on the numbers of users and shops. So larger numbers also add follows
-// between stored users, and likes of stored notes. It returns the error of [Plan.Check]
+// seed stays, and its shops are updated. Follows, ratings, saves, and the authors, shops and
+// likes of notes, depend on the numbers of users and shops. So larger numbers also add them
+// between stored users, shops and notes. It returns the error of [Plan.Check]
 // for an invalid plan.
 func Seed(ctx context.Context, services Services, plan Plan, out io.Writer) error {
 	if err := plan.Check(); err != nil {
@@ -113,30 +122,36 @@ func Seed(ctx context.Context, services Services, plan Plan, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if plan.Follows > 0 {
-		if err := seedFollows(ctx, services.Follows, plan, users, out); err != nil {
+	for _, part := range []struct {
+		n    int
+		seed func() error
+	}{
+		{plan.Follows, func() error { return seedFollows(ctx, services.Follows, plan, users, out) }},
+		{plan.Notes, func() error { return seedNotes(ctx, services, plan, users, shops.ids, album, out) }},
+		{plan.Ratings, func() error { return seedRatings(ctx, services.Ratings, plan, users, shops, out) }},
+		{plan.Saves, func() error { return seedSaves(ctx, services.ShopSaves, plan, users, shops.ids, out) }},
+		{plan.CheckIns, func() error { return seedCheckIns(ctx, services.CheckIns, plan, users, out) }},
+		{plan.Visits, func() error { return seedVisits(ctx, services.Visits, plan, users, shops.ids, out) }},
+	} {
+		if part.n == 0 {
+			continue
+		}
+		if err := part.seed(); err != nil {
 			return err
 		}
-	}
-	if plan.Notes > 0 {
-		if err := seedNotes(ctx, services, plan, users, shops, album, out); err != nil {
-			return err
-		}
-	}
-	if plan.CheckIns > 0 {
-		if err := seedCheckIns(ctx, services.CheckIns, plan, users, out); err != nil {
-			return err
-		}
-	}
-	if plan.Visits > 0 {
-		return seedVisits(ctx, services.Visits, plan, users, shops, out)
 	}
 	return nil
 }
 
-// seedShops stores the shops of a plan. If the plan has notes or visits, it returns their
-// ids, in their order.
-func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, album *drawing.Album, out io.Writer) (ids []int64, err error) {
+// seededShops are the stored shops of a plan, in their order.
+type seededShops struct {
+	ids    []int64
+	scores []float32 // 0 is none
+}
+
+// seedShops stores the shops of a plan. It returns them if other parts of the plan need them.
+func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, album *drawing.Album, out io.Writer) (stored seededShops, err error) {
+	needed := plan.Notes+plan.Ratings+plan.Saves+plan.Visits > 0
 	bar := progress.New(out, "shops", plan.Shops)
 	defer bar.Close()
 	var total shop.SaveCounts
@@ -147,45 +162,45 @@ func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, album *d
 			chunk[i].OwnerID, motifs[i] = owner, drawing.ShopMotif(chunk[i].Type, done+i)
 		}
 		if err := album.Fill(ctx, motifs...); err != nil {
-			return nil, err
+			return stored, err
 		}
 		for i := range chunk {
 			chunk[i].Images = album.List(motifs[i])
 		}
 		t, err := into.Upsert(ctx, chunk, func(more int) { bar.Set(done + more) })
-		if err == nil && plan.Notes+plan.Visits > 0 {
-			ids, err = appendIDs(ctx, into, ids, chunk)
+		if err == nil && needed {
+			err = stored.add(ctx, into, chunk)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), plan.Shops, err)
+			return stored, fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), plan.Shops, err)
 		}
 		total = total.Add(t)
 		bar.Set(total.Total())
 	}
 	bar.Close()
 	if _, err := fmt.Fprintf(out, "%d added, %d changed, %d unchanged\n", total.Added, total.Changed, total.Unchanged); err != nil {
-		return nil, fmt.Errorf("print the totals of shops: %w", err)
+		return stored, fmt.Errorf("print the totals of shops: %w", err)
 	}
-	return ids, nil
+	return stored, nil
 }
 
-// appendIDs appends the ids of stored shops.
-func appendIDs(ctx context.Context, from Shops, ids []int64, stored []shop.Draft) ([]int64, error) {
-	names := make([]string, len(stored))
-	for i, d := range stored {
+// add appends stored shops.
+func (s *seededShops) add(ctx context.Context, from Shops, drafts []shop.Draft) error {
+	names := make([]string, len(drafts))
+	for i, d := range drafts {
 		names[i] = d.ExternalID
 	}
 	found, err := from.IDsByExternalID(ctx, names)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, name := range names {
+	for i, name := range names {
 		if found[name] == 0 {
-			return nil, fmt.Errorf("stored shop %s not found", name)
+			return fmt.Errorf("stored shop %s not found", name)
 		}
-		ids = append(ids, found[name])
+		s.ids, s.scores = append(s.ids, found[name]), append(s.scores, float32(drafts[i].Score))
 	}
-	return ids, nil
+	return nil
 }
 
 // GenerateShops yields n synthetic shops around the demo town, in towns whose sizes

@@ -243,6 +243,15 @@ func TestSeedRejectsInvalidPlans(t *testing.T) {
 		"follows without users":   {Follows: 1},
 		"more follows than pairs": {Users: 5, Follows: 21},
 		"too many followees":      {Users: 5002, Follows: 5002*5000 + 1},
+		"negative ratings":        {Users: 5, Shops: 5, Ratings: -1},
+		"too many ratings":        {Users: 10_000, Shops: 10_000, Ratings: MaxRatings + 1},
+		"ratings without users":   {Shops: 5, Ratings: 1},
+		"ratings without shops":   {Users: 5, Ratings: 1},
+		"more ratings than pairs": {Users: 5, Shops: 3, Ratings: 4*3 + 1}, // the merchant does not rate
+		"too many saves":          {Users: 10_000, Shops: 10_000, Saves: MaxSaves + 1},
+		"saves without users":     {Shops: 5, Saves: 1},
+		"saves without shops":     {Users: 5, Saves: 1},
+		"more saves than pairs":   {Users: 5, Shops: 3, Saves: 5*3 + 1},
 	} {
 		sink := &fakeShops{}
 		if err := Seed(t.Context(), Services{Shops: sink}, plan, io.Discard); err == nil || len(sink.calls) > 0 {
@@ -253,7 +262,9 @@ func TestSeedRejectsInvalidPlans(t *testing.T) {
 		"nothing":            {},
 		"maximum of follows": {Users: 5002, Follows: 5002 * 5000},
 		"every pair":         {Users: 5, Follows: 20},
-		"one of each":        {Users: 1, Shops: 1, Notes: 1},
+		"one of each":        {Users: 1, Shops: 1, Notes: 1, Ratings: 1, Saves: 1},
+		"every rating":       {Users: 5, Shops: 3, Ratings: 4 * 3},
+		"every save":         {Users: 5, Shops: 3, Saves: 5 * 3},
 	} {
 		if err := plan.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)

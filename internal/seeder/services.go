@@ -1,6 +1,6 @@
 // Package seeder fills the stores with synthetic users, shops, notes, likes, follows,
-// check-ins and visits. The same seed makes the same data. It accesses stores only
-// through [Services].
+// ratings, saves, check-ins and visits. The same seed makes the same data. It accesses
+// stores only through [Services].
 package seeder
 
 import (
@@ -13,6 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/rating"
+	"github.com/tandian-dev/tandian/internal/save"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
@@ -29,6 +31,10 @@ type Services struct {
 	Icons    drawing.Icons    // nil disables icons of shop types
 	CheckIns CheckIns
 	Visits   Visits
+	Ratings  Ratings
+
+	ShopSaves Saves
+	NoteSaves Saves // used only by package demo
 }
 
 // Shops stores and finds shops.
@@ -70,6 +76,20 @@ type Follows interface {
 	// BulkInsert stores the new follows in one transaction and in their order. It returns
 	// the number of new ones.
 	BulkInsert(ctx context.Context, drafts []follow.Draft) (added int, err error)
+}
+
+// Ratings stores ratings of shops.
+type Ratings interface {
+	// BulkInsert stores the new ratings in one transaction and in their order. It returns
+	// the number of new ones. It ignores ratings by the owner of the shop.
+	BulkInsert(ctx context.Context, seeds []rating.Seed) (added int, err error)
+}
+
+// Saves stores saves of shops or of notes.
+type Saves interface {
+	// BulkInsert stores the new saves in one transaction and in their order. It returns the
+	// number of new ones.
+	BulkInsert(ctx context.Context, seeds []save.Seed) (added int, err error)
 }
 
 // CheckIns stores check-ins.
