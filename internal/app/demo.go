@@ -84,7 +84,8 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 		return err
 	}
 	a.log.InfoContext(ctx, "demo town built", "shops", shops.Added, "vouchers", vouchers.Added, "people", activity.People, "notes", activity.Notes,
-		"likes", activity.Likes, "follows", activity.Follows, "comments", activity.Comments, "check_ins", activity.CheckIns, "visits", activity.Visits, "ms", time.Since(begin).Milliseconds())
+		"likes", activity.Likes, "follows", activity.Follows, "comments", activity.Comments,
+		"ratings", activity.Ratings, "saves", activity.Saves, "check_ins", activity.CheckIns, "visits", activity.Visits, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 

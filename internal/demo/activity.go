@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/account"
@@ -18,12 +19,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/rating"
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
-// activityJSON contains the users of the demo town and their notes, likes, follows and
-// comments. Everything is invented. Users, shops and notes have the NAME of their
-// external id demo:NAME. Lists are in chronological order. "customer" is the demo login.
+// activityJSON contains the users of the demo town and their notes, likes, follows,
+// comments, ratings and saves. Everything is invented. Users, shops and notes have the NAME
+// of their external id demo:NAME. Lists are in chronological order. "customer" is the demo
+// login.
 //
 //go:embed activity.json
 var activityJSON []byte
@@ -40,12 +43,15 @@ type activityFile struct {
 		By string
 		Of []string
 	}
-	Notes []noteEntry
+	Saved   struct{ Shops, Notes []string } // by the customer
+	Ratings map[string][5]int               // by shop: number of ratings by stars, one star first
+	Notes   []noteEntry
 }
 
 type noteEntry struct {
 	Name, Author, Shop string
 	HoursAgo           int // before the now of LoadActivity
+	Stars              int // of the author's rating of the shop
 	Title, Content     string
 	Likes              []string // in chronological order
 	Comments           []commentEntry
@@ -66,17 +72,22 @@ func readActivity() (file activityFile) {
 }
 
 // Activity counts the activity of the users of the demo town.
-type Activity struct{ People, Notes, Likes, Follows, Comments, CheckIns, Visits int }
+type Activity struct {
+	People, Notes, Likes, Follows, Comments, Ratings, Saves, CheckIns, Visits int
+}
 
 // LoadActivity fills the demo town, whose shops must be stored, with users and their
-// activity of the two weeks before now. customer is the user who follows some of them.
-// Call it once: a second call stores the comments again.
+// activity of the weeks before now. customer is the user who follows some of them. Call it
+// once: a second call stores the comments again.
 func LoadActivity(ctx context.Context, services seeder.Services, customer int64, now time.Time) (Activity, error) {
 	d := loader{file: readActivity(), services: services, album: drawing.NewAlbum(services.Pictures), now: now.Truncate(time.Minute), users: map[string]int64{customerName: customer}}
 	for _, step := range []struct {
 		of   string
 		load func(context.Context) error
-	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}, {"check-ins", d.checkIns}, {"visits", d.visits}} {
+	}{
+		{"people", d.people}, {"follows", d.follows}, {"shops", d.findShops}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments},
+		{"ratings", d.ratings}, {"saves", d.saves}, {"check-ins", d.checkIns}, {"visits", d.visits},
+	} {
 		if err := step.load(ctx); err != nil {
 			return d.done, fmt.Errorf("load %s of the demo town: %w", step.of, err)
 		}
@@ -90,7 +101,9 @@ type loader struct {
 	services seeder.Services
 	now      time.Time
 	users    map[string]int64 // by name
+	shops    map[string]int64 // by external id
 	noteIDs  []int64          // in the order of the notes
+	rated    []rating.Seed
 	album    *drawing.Album
 	done     Activity
 }
@@ -106,8 +119,26 @@ func (d *loader) user(name string) (int64, error) {
 	return id, nil
 }
 
+// shop returns the id of a shop by name.
+func (d *loader) shop(name string) (int64, error) {
+	id, ok := d.shops["demo:"+name]
+	if !ok {
+		return 0, fmt.Errorf("shop demo:%s not found", name)
+	}
+	return id, nil
+}
+
+func (d *loader) findShops(ctx context.Context) (err error) {
+	var names []string
+	for _, s := range Shops() { //nolint:contextcheck // reads a small file in memory
+		names = append(names, s.ExternalID)
+	}
+	d.shops, err = d.services.Shops.IDsByExternalID(ctx, names)
+	return err
+}
+
 func (d *loader) people(ctx context.Context) error {
-	drafts := make([]account.Draft, len(d.file.People))
+	drafts := make([]account.Draft, len(d.file.People), len(d.file.People)+guests)
 	motifs := make([]drawing.Motif, len(d.file.People))
 	for i := range motifs {
 		motifs[i] = drawing.FaceMotif(i)
@@ -118,12 +149,13 @@ func (d *loader) people(ctx context.Context) error {
 	for i, p := range d.file.People {
 		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio, AvatarURL: d.album.Path(motifs[i])}
 	}
+	drafts = append(drafts, guestDrafts()...)
 	ids, err := d.services.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return err
 	}
-	for i, p := range d.file.People {
-		d.users[p.Name] = ids[i]
+	for i, draft := range drafts {
+		d.users[strings.TrimPrefix(draft.ExternalID, "demo:")] = ids[i]
 	}
 	d.done.People = len(ids)
 	return nil
@@ -151,14 +183,6 @@ func (d *loader) follows(ctx context.Context) error {
 }
 
 func (d *loader) notes(ctx context.Context) error {
-	names := make([]string, len(d.file.Notes))
-	for i, n := range d.file.Notes {
-		names[i] = "demo:" + n.Shop
-	}
-	shops, err := d.services.Shops.IDsByExternalID(ctx, names)
-	if err != nil {
-		return err
-	}
 	drafts := make([]note.Seed, len(d.file.Notes))
 	var motifs []drawing.Motif
 	for i := range d.file.Notes {
@@ -172,14 +196,16 @@ func (d *loader) notes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if shops[names[i]] == 0 {
-			return fmt.Errorf("shop %s not found", names[i])
+		shop, err := d.shop(n.Shop)
+		if err != nil {
+			return err
 		}
 		drafts[i] = note.Seed{
-			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shops[names[i]], Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
+			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shop, Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
 			Images: d.album.List(dishesOf(i)...),
 		}
 	}
+	var err error
 	d.noteIDs, d.done.Notes, err = d.services.Notes.BulkInsert(ctx, drafts, func(int) {})
 	return err
 }
@@ -277,15 +303,15 @@ func (d *loader) visits(ctx context.Context) error {
 	if d.services.Visits == nil {
 		return nil
 	}
-	names := make([]string, 0, len(d.file.Notes))
+	var shops []int64
 	for _, n := range d.file.Notes {
-		names = append(names, "demo:"+n.Shop)
-	}
-	found, err := d.services.Shops.IDsByExternalID(ctx, names)
-	if err != nil {
-		return err
+		id, err := d.shop(n.Shop)
+		if err != nil {
+			return err
+		}
+		shops = append(shops, id)
 	}
 	users := slices.Sorted(maps.Values(d.users))
 	d.done.Visits = monthVisits
-	return d.services.Visits.BulkInsert(ctx, seeder.GenerateVisits(monthVisits, civil.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
+	return d.services.Visits.BulkInsert(ctx, seeder.GenerateVisits(monthVisits, civil.DateOf(d.now), users, slices.Compact(slices.Sorted(slices.Values(shops))), 1))
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/rating"
+	"github.com/tandian-dev/tandian/internal/save"
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
@@ -121,6 +123,32 @@ func (f *fakeComments) BulkInsert(_ context.Context, drafts []comment.Seed) ([]i
 	return ids, nil
 }
 
+type fakeRatings struct {
+	ratings []rating.Seed
+	fails   bool
+}
+
+func (f *fakeRatings) BulkInsert(_ context.Context, seeds []rating.Seed) (int, error) {
+	f.ratings = append(f.ratings, seeds...)
+	if f.fails {
+		return 0, errStore
+	}
+	return len(seeds), nil
+}
+
+type fakeSaves struct {
+	saves []save.Seed
+	fails bool
+}
+
+func (f *fakeSaves) BulkInsert(_ context.Context, seeds []save.Seed) (int, error) {
+	f.saves = append(f.saves, seeds...)
+	if f.fails {
+		return 0, errStore
+	}
+	return len(seeds), nil
+}
+
 // fakeServices stores the activity of the demo town.
 type fakeServices struct {
 	shops    fakeShops
@@ -129,10 +157,16 @@ type fakeServices struct {
 	likes    fakeLikes
 	follows  fakeFollows
 	comments fakeComments
+	ratings  fakeRatings
+
+	shopSaves, noteSaves fakeSaves
 }
 
 func (f *fakeServices) services() seeder.Services {
-	return seeder.Services{Shops: &f.shops, Accounts: &f.accounts, Notes: &f.notes, Likes: &f.likes, Follows: &f.follows, Comments: &f.comments}
+	return seeder.Services{
+		Shops: &f.shops, Accounts: &f.accounts, Notes: &f.notes, Likes: &f.likes, Follows: &f.follows, Comments: &f.comments,
+		Ratings: &f.ratings, ShopSaves: &f.shopSaves, NoteSaves: &f.noteSaves,
+	}
 }
 
 func TestLoadActivity(t *testing.T) {
@@ -143,10 +177,10 @@ func TestLoadActivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Activity{People: 8, Notes: 25, Likes: 80, Follows: 40, Comments: 30}); done != want {
+	if want := (Activity{People: 80, Notes: 25, Likes: 80, Follows: 40, Comments: 30, Ratings: 887, Saves: 285}); done != want {
 		t.Errorf("got %+v, want %+v", done, want)
 	}
-	slug := regexp.MustCompile(`^demo:[a-z]+(-[a-z]+)*$`)
+	slug := regexp.MustCompile(`^demo:([a-z]+(-[a-z]+)*|guest-\d+)$`)
 	people, ids := map[int64]bool{}, map[string]bool{}
 	for i, p := range f.accounts.users {
 		if !slug.MatchString(p.ExternalID) || ids[p.ExternalID] || p.Role != account.Customer || !clean(p.Nickname, account.MaxNickname) || text.Len(p.Bio) > account.MaxBio {
@@ -165,6 +199,9 @@ func TestLoadActivity(t *testing.T) {
 		liked[l] = true
 	}
 	checkDemoComments(t, f.comments.comments, f.notes.notes, people, now)
+	checkDemoRatings(t, f.ratings.ratings, people, now)
+	checkDemoSaves(t, f.shopSaves.saves, people, customer, now)
+	checkDemoSaves(t, f.noteSaves.saves, people, customer, now)
 }
 
 func clean(s string, limit int) bool {
@@ -255,10 +292,13 @@ func TestLoadActivityErrors(t *testing.T) {
 	}{
 		{"people", fakeServices{accounts: fakeAccounts{fails: true}}, "load people of the demo town: "},
 		{"follows", fakeServices{follows: fakeFollows{fails: true}}, "load follows of the demo town: "},
-		{"shops", fakeServices{shops: fakeShops{fails: true}}, "load notes of the demo town: "},
+		{"shops", fakeServices{shops: fakeShops{fails: true}}, "load shops of the demo town: "},
 		{"notes", fakeServices{notes: fakeNotes{fails: true}}, "load notes of the demo town: "},
 		{"likes", fakeServices{likes: fakeLikes{fails: true}}, "load likes of the demo town: "},
 		{"comments", fakeServices{comments: fakeComments{fails: true}}, "load comments of the demo town: "},
+		{"ratings", fakeServices{ratings: fakeRatings{fails: true}}, "load ratings of the demo town: "},
+		{"saves of shops", fakeServices{shopSaves: fakeSaves{fails: true}}, "load saves of the demo town: "},
+		{"saves of notes", fakeServices{noteSaves: fakeSaves{fails: true}}, "load saves of the demo town: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

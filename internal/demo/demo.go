@@ -1,5 +1,5 @@
 // Package demo fills the first start of an installation with a demo town: shops,
-// vouchers, and users with their notes, likes, follows and comments.
+// vouchers, and users with their notes, likes, follows, comments, ratings and saves.
 package demo
 
 import (
@@ -16,10 +16,13 @@ import (
 
 // shopsCSV lists the shops of the demo town in the import format, by street and number.
 // Everything is invented: the streets are straight lines, with odd numbers on the left
-// and even ones on the right.
+// and even ones on the right. The phones are of a country that does not exist.
 //
 //go:embed shops.csv
 var shopsCSV string
+
+// townZone is the time zone of the demo town.
+const townZone = "Asia/Shanghai"
 
 // Shops returns the shops of the demo town, of every type of the catalogue. The town is an
 // invented old quarter of ten streets within 900 m of 30.2448, 120.1510. External ids are
@@ -28,6 +31,9 @@ func Shops() []shop.Draft {
 	file, err := importer.Decode(context.Background(), "shops.csv", "", strings.NewReader(shopsCSV), int64(len(shopsCSV)))
 	if err != nil { // an embedded file
 		panic(fmt.Sprintf("demo: read shops: %v", err))
+	}
+	for i := range file.Drafts {
+		file.Drafts[i].TimeZone = townZone
 	}
 	return file.Drafts
 }

@@ -3,13 +3,16 @@ package demo
 import (
 	"cmp"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tandian-dev/tandian/internal/importer"
+	"github.com/tandian-dev/tandian/internal/kit/openinghours"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -42,8 +45,8 @@ func TestShopsFormWalkableTown(t *testing.T) {
 		if !slug.MatchString(d.ExternalID) {
 			t.Errorf("%s is not demo:NAME", d.ExternalID)
 		}
-		if d.AvgPrice == nil || d.Score < 3.2 || d.Score > 4.9 || !hours.MatchString(d.OpenHours) {
-			t.Errorf("%s: price %v, score %v, open %q", d.ExternalID, d.AvgPrice, d.Score, d.OpenHours)
+		if d.AvgPrice == nil || d.Score != 0 || d.TimeZone != "Asia/Shanghai" { // scores come from ratings
+			t.Errorf("%s: price %v, score %v, zone %q", d.ExternalID, d.AvgPrice, d.Score, d.TimeZone)
 		}
 		if away := distance(metresOf(d), metres{}); away > 900 {
 			t.Errorf("%s is %.0f m from the centre", d.ExternalID, away)
@@ -59,6 +62,52 @@ func TestShopsFormWalkableTown(t *testing.T) {
 	}
 	if len(types) != len(shop.Catalogue()) || len(areas) < 3 || len(areas) > 4 {
 		t.Errorf("types %v, areas %v", types, areas)
+	}
+}
+
+func TestShopsHaveHoursAndContacts(t *testing.T) {
+	var known, breaks, nights, weekends, websites int
+	phones := map[string]bool{}
+	monday := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for _, d := range Shops() {
+		if d.Phone != "" {
+			if phones[d.Phone] || !regexp.MustCompile(`^\+999 \d{4} \d{4}$`).MatchString(d.Phone) {
+				t.Errorf("%s: phone %q, seen before: %v", d.ExternalID, d.Phone, phones[d.Phone])
+			}
+			phones[d.Phone] = true
+		}
+		if d.Website != "" {
+			websites++
+			if u, err := url.Parse(d.Website); err != nil || u.Host != "example.com" && !strings.HasSuffix(u.Host, ".example") {
+				t.Errorf("%s: website %q", d.ExternalID, d.Website)
+			}
+		}
+		if d.OpenHours == "" {
+			continue
+		}
+		h, err := openinghours.Parse(d.OpenHours)
+		if err != nil {
+			t.Errorf("%s: hours %q: %v", d.ExternalID, d.OpenHours, err)
+			continue
+		}
+		known++
+		open := h.Day(monday.AddDate(0, 0, 4)) // on a Friday
+		if len(open) > 1 {
+			breaks++
+		}
+		if len(open) > 0 && open[len(open)-1].Closes > 24*60 {
+			nights++
+		}
+		if len(h.Day(monday)) == 0 {
+			weekends++
+		}
+	}
+	all := len(Shops())
+	if known < all*85/100 || known > all-3 || breaks < 5 || nights < 8 || weekends < 8 {
+		t.Errorf("%d of %d shops have hours, %d with a break, %d after midnight, %d not on Mondays", known, all, breaks, nights, weekends)
+	}
+	if len(phones) < all*8/10 || len(phones) == all || websites < all/3 || websites > all*2/3 {
+		t.Errorf("%d of %d shops have a phone, %d a website", len(phones), all, websites)
 	}
 }
 

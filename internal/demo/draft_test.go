@@ -2,7 +2,6 @@ package demo
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -21,7 +20,7 @@ func checkDraft(t *testing.T, d shop.Draft) {
 	for _, part := range []struct {
 		is   string
 		most int
-	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
+	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}, {d.Phone, shop.MaxPhone}, {d.Website, shop.MaxWebsite}} {
 		if n := text.Len(part.is); n > part.most || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
 			t.Errorf("%q: got %d characters, want at most %d clean ones: %q", d.ExternalID, n, part.most, part.is)
 		}
@@ -36,12 +35,3 @@ func checkDraft(t *testing.T, d shop.Draft) {
 		t.Errorf("%q: price %d", d.ExternalID, *p)
 	}
 }
-
-// hours matches the opening hours of generated shops, a part of the opening_hours
-// language.
-var hours = func() *regexp.Regexp {
-	const day = `(?:Mo|Tu|We|Th|Fr|Sa|Su)`
-	const span = `(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d`
-	const rule = `(?:` + day + `(?:-` + day + `)? )?` + span + `(?:,` + span + `)*`
-	return regexp.MustCompile(`^(?:24/7|` + rule + `(?:; ` + rule + `)*)$`)
-}()
