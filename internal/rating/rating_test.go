@@ -261,7 +261,7 @@ func TestFailedGroupChangesNothing(t *testing.T) {
 		if got := p.takeTouched(); got != nil {
 			t.Errorf("got touched shops %v", got)
 		}
-		p.shops.fail(storetest.Deadlock{})
+		p.shops.fail(storetest.DeadlockError{})
 		p.shops.hook(func(context.Context) error { p.shops.fail(nil); return nil }) // for the next transaction
 		if got := p.rate(t, ann, 1, 5); got.Stars != 5 {
 			t.Errorf("after a deadlock: got %+v", got)
