@@ -24,7 +24,7 @@ type rated struct {
 	Stars, Taste, Environment, Service *int
 }
 
-// shownRating is what a shop shows of its ratings.
+// shownRating holds the ratings in the fields of a shop.
 type shownRating struct {
 	Score  *float64
 	Rating struct {

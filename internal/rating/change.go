@@ -121,7 +121,7 @@ func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Millise
 // times. It locks the shops until tx ends. It returns the reason for each refused rating, else
 // nil, like [Service.Rate]. The values must be valid.
 //
-// When tx has ended, the caller calls done with the outcome. If it committed, done invalidates
+// After the end of tx, the caller passes the outcome to done. If tx committed, done invalidates
 // caches like Rate.
 func (s *Service) RateInTx(ctx context.Context, tx *ent.Tx, ratings []Rating) (refused []error, done func(ctx context.Context, committed bool), err error) {
 	w, now := &work{}, s.stamp()

@@ -135,8 +135,7 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Prior is what scores assume about a shop before its first rating. The zero value is the
-// default.
+// Prior is the assumed score of a shop before its first rating. The zero value is the default.
 type Prior struct {
 	Mean   float64 // 1 to 5; default [DefaultPriorMean]
 	Weight float64 // number of ratings that it weighs; default [DefaultPriorWeight]
