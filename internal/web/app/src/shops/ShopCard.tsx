@@ -13,14 +13,12 @@ import { useTypeName } from './typeNames'
 const useTexts = texts(
   {
     perPerson: (price: string) => `${price} per person`,
-    comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`),
     unrated: 'New',
     open: 'Open',
     closed: 'Closed',
   },
   {
     perPerson: (price) => `人均 ${price}`,
-    comments: (n) => `${n} 条评论`,
     unrated: '暂无评分',
     open: '营业中',
     closed: '休息中',
@@ -55,7 +53,6 @@ export function ShopCard({
         <p className={css.facts}>
           <Score shop={shop} none={t.unrated} />
           {shop.avgPrice !== null && <span>{t.perPerson(money(shop.avgPrice))}</span>}
-          {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
         </p>
         <p className={css.facts}>
           <span dir="auto">{typeName(shop.type.name)}</span>

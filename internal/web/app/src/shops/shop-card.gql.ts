@@ -7,7 +7,6 @@ export type ShopCardFragment = {
   readonly area: string | null,
   readonly address: string,
   readonly avgPrice: number | null,
-  readonly commentCount: number,
   readonly isOpen: boolean | null,
   readonly isSaved: boolean,
   readonly score: number | null,

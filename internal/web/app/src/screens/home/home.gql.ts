@@ -60,7 +60,6 @@ export type HomeShopsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly commentCount: number,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
         readonly score: number | null,
@@ -135,8 +134,8 @@ export const HomeDocument = document<HomeQuery, HomeQueryVariables>(
 )
 
 export const HomeShopsDocument = document<HomeShopsQuery, HomeShopsQueryVariables>(
-  '50d6e93dbd5e8ffa0d6d484f4e869336b097bda51e3ae45e943193bb24584905',
-  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  commentCount\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '576ab09a03835a1855990f61f3956000e23f44a5d15e762fe5aa7b684a836ab0',
+  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const HotNotesDocument = document<HotNotesQuery, HotNotesQueryVariables>(

@@ -174,7 +174,6 @@ function Likes({ note }: { note: Shown }) {
   return (
     <div className={css.likes}>
       <LikeButton note={note} />
-      <SaveButton type="Note" of={note} name={note.title} />
       {note.firstLikers.length > 0 && (
         <ul className={css.likers} aria-label={t.liked}>
           {note.firstLikers.map((user) => (
@@ -190,6 +189,7 @@ function Likes({ note }: { note: Shown }) {
           ))}
         </ul>
       )}
+      <SaveButton type="Note" of={note} name={note.title} />
     </div>
   )
 }

@@ -22,7 +22,6 @@ export type RankingsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly commentCount: number,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
         readonly score: number | null,
@@ -49,6 +48,6 @@ export type RankingsQuery = {
 };
 
 export const RankingsDocument = document<RankingsQuery, RankingsQueryVariables>(
-  '70a06a0ca8e937d4a29273458622c4c6acb72b09bb620ed4e13853fe209c7da9',
-  "query Rankings($kind: ShopRankingKind!, $typeId: ID, $after: Cursor) {\n  shopRanking(kind: $kind, typeId: $typeId, first: 20, after: $after) {\n    edges {\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  commentCount\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'a8508739715ef5648b00364d1e040a0a48b187a04e914c8740c29f3ea6027fec',
+  "query Rankings($kind: ShopRankingKind!, $typeId: ID, $after: Cursor) {\n  shopRanking(kind: $kind, typeId: $typeId, first: 20, after: $after) {\n    edges {\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

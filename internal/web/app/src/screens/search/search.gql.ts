@@ -25,7 +25,6 @@ export type SearchShopsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly commentCount: number,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
         readonly score: number | null,
@@ -52,6 +51,6 @@ export type SearchShopsQuery = {
 };
 
 export const SearchShopsDocument = document<SearchShopsQuery, SearchShopsQueryVariables>(
-  '2aecdf7029bdec4f52e8843c69e55ec5c9fdef010b643d83e24f1b31aacb1ca7',
-  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  commentCount\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '73b7148141b17bf9961265a3cf127c0a177d470cce4311fd3febac8276ed0b8c',
+  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
