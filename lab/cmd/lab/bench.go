@@ -27,6 +27,7 @@ func (c *commands) benchCommand() *cobra.Command {
 		"bench COMMAND", "run benchmarks and print tables",
 		c.serveBench(),
 		c.writesBench(),
+		c.filtersBench(),
 		c.cacheBench(),
 		c.lockBench(),
 		c.saleBench(),
