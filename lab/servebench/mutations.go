@@ -43,7 +43,9 @@ const manyNotes = 3000
 
 func (w *writes) mutations() []*mutation {
 	hot := writeGoal{rate: 0.6, server: 0.30, postgres: 0.25}
-	liked := []string{"likes of notes", "likes counted"}
+	liked, saved := []string{"likes of notes", "likes counted"}, []string{"saves of shops", "saves counted"}
+	changed := []string{"stars", "stars counted"}
+	rated := append([]string{"ratings", "ratings counted"}, changed...)
 	return []*mutation{
 		{name: "like one note", goal: hot, raises: liked, requests: w.likeOne},
 		{name: "like 3 000 notes", goal: hot, raises: liked, requests: w.likeMany},
@@ -62,6 +64,12 @@ func (w *writes) mutations() []*mutation {
 			raises: liked, requests: w.likeOne,
 		},
 		{name: "orderVoucher", goal: writeGoal{rate: 0.15}, bare: true, raises: []string{"orders"}, requests: w.order},
+		{name: "rate one shop", goal: hot, raises: rated, requests: w.rate(true)},
+		{name: "rate all shops", goal: hot, raises: rated, requests: w.rate(false)},
+		{name: "change ratings of one shop", goal: hot, raises: changed, requests: w.rateAgain(true)},
+		{name: "change ratings of all shops", goal: hot, raises: changed, requests: w.rateAgain(false)},
+		{name: "save one shop", goal: hot, raises: saved, requests: w.save(true)},
+		{name: "save all shops", goal: hot, raises: saved, requests: w.save(false)},
 	}
 }
 
@@ -114,8 +122,8 @@ func (w *writes) note(n int) vars {
 	}
 }
 
-// pair is a like of a user.
-type pair struct{ note, user int64 }
+// pair is a like, a rating or a save of a user.
+type pair struct{ target, user int64 }
 
 // likeMany likes many notes, each by some customers.
 func (w *writes) likeMany(ctx context.Context, round int) ([]request, error) {
@@ -137,7 +145,7 @@ func (w *writes) likeMany(ctx context.Context, round int) ([]request, error) {
 			one := pair{w.ids.firstNote + (first+try)%w.ids.notes, user}
 			if !w.liked[one] {
 				w.liked[one] = true
-				id := scalar.ID{Type: "Note", N: one.note}.String()
+				id := scalar.ID{Type: "Note", N: one.target}.String()
 				all = append(all, request{wire: wire(w.server, p, text, vars{"id": id}), want: done})
 				break
 			}
@@ -151,7 +159,7 @@ func (w *writes) readLiked(ctx context.Context) error {
 	w.liked = map[pair]bool{}
 	err := sqldb.Each(ctx, w.db, statement("liked"), []any{w.ids.firstNote, w.ids.lastNote}, func(rows *sql.Rows) error {
 		var one pair
-		err := rows.Scan(&one.note, &one.user)
+		err := rows.Scan(&one.target, &one.user)
 		w.liked[one] = true
 		return err
 	})

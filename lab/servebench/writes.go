@@ -27,6 +27,8 @@ type writes struct {
 	idle      cost          // of a second without load
 	bare      *testbed.Server
 
+	chosenShops int64 // number of loads that rate or save shops
+
 	results     map[string][]*writeResult
 	pgbenchMany []*writeResult // with the connections of the run
 	pgbenchOne  []*writeResult // with one connection

@@ -74,6 +74,8 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 		{"serve, --at without tokens", "bench serve --at http://localhost", "--at needs --tokens"},
 		{"writes, unknown operation", "bench writes --only swim", `unknown operation "swim"`},
 		{"writes, no round", "bench writes --rounds 0", "--rounds and --connections must be at least 1"},
+		{"filters, too few shops", "bench filters --shops 99", "--shops must be at least 10000"},
+		{"filters, no page", "bench filters --pages 0", "--pages at least 1"},
 		{"soak, too short", "soak --dur 1s", "--dur must be at least 5s"},
 		{"soak, unknown fault", "soak --faults fire", `unknown fault "fire"`},
 		{"cluster, unknown scenario", "cluster fire", `unknown scenario "fire"`},
@@ -124,7 +126,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--help":         {"bench", "fault", "live", "soak", "cluster", "mutants"},
 		"":               {"bench", "fault", "live", "soak", "cluster", "mutants"},
-		"bench --help":   {"serve", "writes", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "redis", "redis-delete"},
+		"bench --help":   {"serve", "writes", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "filters", "redis", "redis-delete"},
 		"mutants":        {"fault", "live"},
 		"cluster --help": {"cluster, sentinel, sync, async"},
 	} {
@@ -266,10 +268,28 @@ func TestBenchWritesCountsTheRowsOfEachCall(t *testing.T) {
 	}
 	for _, row := range []string{
 		"like one note", "like 3 000 notes", "follow one user", "comment on one note", "check in", "publish", "like with one connection", "orderVoucher",
+		"rate one shop", "rate all shops", "change ratings of one shop", "change ratings of all shops", "save one shop", "save all shops",
 		"pgbench -c 8", "pgbench -c 1", "bare POST",
 	} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(row) + ` +[1-9]`).MatchString(out) {
 			t.Errorf("no row %q in\n%s", row, out)
+		}
+	}
+}
+
+func TestBenchFiltersMeasuresEachFilter(t *testing.T) {
+	testkit.SkipIfShort(t)
+	testkit.Postgres(t) // without servers, the test is skipped
+	out, errs, code := command(t, "bench", "filters", "--shops", "20000", "--pages", "2")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, order := range []string{"score", "sold", "newest", "near, distance", "near, score"} {
+		for _, filter := range []string{"openNow", "minScore 4", "minScore 4.5", "price 30 to 60", "hasVoucher", "hasFlashSale", "open, score 4, voucher"} {
+			row := regexp.QuoteMeta(order+"|"+filter) + `\|1\|\d+\.\d\d\|`
+			if !regexp.MustCompile(`(?m)^` + row).MatchString(regexp.MustCompile(`  +`).ReplaceAllString(strings.ReplaceAll(out, "\n ", "\n"), "|")) {
+				t.Errorf("no row of %s, %s in\n%s", order, filter, out)
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ INSERT INTO shops (
   open_hours, time_zone, open_mask, search, created_at, updated_at
 )
 SELECT t.types[1 + floor(r.type * cardinality(t.types))::int], 'Shop' || r.n, '[]', 'Quarter' || r.n % 997, '', at.lat, at.lng,
-  pg_temp.spread(floor((at.lng + 180) / 360 * 33554432)::bigint) << 1 | pg_temp.spread(floor((at.lat + 90) / 180 * 33554432)::bigint),
+  (pg_temp.spread(floor((at.lng + 180) / 360 * 33554432)::bigint) << 1) | pg_temp.spread(floor((at.lat + 90) / 180 * 33554432)::bigint),
   CASE WHEN r.priced < 0.9 THEN round(exp(8.3 + 0.6 * sqrt(-2 * ln(1 - r.a)) * cos(2 * pi() * r.b))) END,
   CASE WHEN r.sells < 0.3 THEN floor(3 / (1 - r.c) ^ 0.9) ELSE 0 END, floor(0.2 / (1 - r.d) ^ 0.8),
   CASE WHEN r.imported < 0.1 THEN round((3 + 2 * r.quality)::numeric, 1) ELSE 0 END,

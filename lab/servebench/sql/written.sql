@@ -15,4 +15,10 @@ FROM (
   UNION ALL SELECT 'notes', count(*) FROM notes
   UNION ALL SELECT 'notes counted', sum(note_count) FROM users
   UNION ALL SELECT 'orders', count(*) FROM orders
+  UNION ALL SELECT 'ratings', count(*) FROM ratings
+  UNION ALL SELECT 'ratings counted', sum(stars_1 + stars_2 + stars_3 + stars_4 + stars_5) FROM shops
+  UNION ALL SELECT 'stars', sum(stars) FROM ratings
+  UNION ALL SELECT 'stars counted', sum(stars_1 + 2 * stars_2 + 3 * stars_3 + 4 * stars_4 + 5 * stars_5) FROM shops
+  UNION ALL SELECT 'saves of shops', count(*) FROM saves WHERE kind = 'SHOP'
+  UNION ALL SELECT 'saves counted', sum(save_count) FROM shops
 ) AS counts
