@@ -36,6 +36,7 @@ func TestRatingReplacesTheEarlierOne(t *testing.T) {
 			{"rate", func() (*Rating, error) { return p.Rate(t.Context(), ann, Draft{1, 4, &five, nil, &one}) }, &Rating{Stars: 4, Taste: &five, Service: &one}, true},
 			{"repeat", func() (*Rating, error) { return p.Rate(t.Context(), ann, Draft{1, 4, &five, nil, &one}) }, &Rating{Stars: 4, Taste: &five, Service: &one}, false},
 			{"change one aspect", func() (*Rating, error) { return p.Rate(t.Context(), ann, Draft{1, 4, &five, nil, &four}) }, &Rating{Stars: 4, Taste: &five, Service: &four}, true},
+			{"add another", func() (*Rating, error) { return p.Rate(t.Context(), ann, Draft{1, 4, &five, &one, &four}) }, &Rating{Stars: 4, Taste: &five, Environment: &one, Service: &four}, true},
 			{"omit aspects", func() (*Rating, error) { return p.Rate(t.Context(), ann, Draft{ShopID: 1, Stars: 4}) }, &Rating{Stars: 4}, true},
 			{"change stars", func() (*Rating, error) {
 				return p.Rate(t.Context(), ann, Draft{ShopID: 1, Stars: 1, Environment: &one})

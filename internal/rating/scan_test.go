@@ -37,12 +37,13 @@ func TestScanRepairsCountersAndScores(t *testing.T) {
 		change(5).AddTasteCount(-1).ExecX(t.Context())
 		change(600).SetStars1(1).SetRatingScore(2).ExecX(t.Context())
 		change(601).SetRatingScore(2).ExecX(t.Context())
+		change(602).SetRatingScore(0).ExecX(t.Context()) // not null
 		p.shops.takeInvalidated()
-		p.from.CheckRepair(t, p.box, p.Scans(), "shop-ratings", 7)
-		for _, shop := range []int64{1, 2, 3, 4, 5, 6, 600, 601} {
+		p.from.CheckRepair(t, p.box, p.Scans(), "shop-ratings", 8)
+		for _, shop := range []int64{1, 2, 3, 4, 5, 6, 600, 601, 602} {
 			p.agree(t, shop)
 		}
-		if d := cmp.Diff([]int64{1, 2, 3, 4, 5, 600, 601}, p.shops.takeInvalidated()); d != "" {
+		if d := cmp.Diff([]int64{1, 2, 3, 4, 5, 600, 601, 602}, p.shops.takeInvalidated()); d != "" {
 			t.Errorf("invalidated shops (-want +got):\n%s", d)
 		}
 		p.wantNoJobs(t)
