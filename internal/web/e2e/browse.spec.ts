@@ -77,7 +77,7 @@ test('users without a position pick a place', async ({ person }) => {
   await expect(dialog).toBeHidden()
   await expect(page.getByRole('region', { name: 'Nearby' })).toContainText('Second Ripple Coffee')
   await page.reload()
-  await expect(page.getByRole('button', { name: /Lotus Pond/ })).toBeVisible()
+  await expect(page.getByRole('button', { name: /^Lotus Pond/ })).toBeVisible()
 })
 
 test('the chosen language and theme persist', async ({ person }) => {
