@@ -78,6 +78,7 @@ func (c *commands) root() *cobra.Command {
 		c.benchCommand(),
 		c.faultCommand(),
 		c.liveCommand(),
+		c.ratingsCommand(),
 		c.soakCommand(),
 		c.clusterCommand(),
 		c.mutantsCommand(),
