@@ -21,7 +21,7 @@ func TestDetailsAreCheckedAndCleaned(t *testing.T) {
 		column, value, want string // want is "" if the value is omitted
 	}{
 		{"phone", " +84 24  3938 2117 ", "+84 24 3938 2117"},
-		{"phone", "+84 964 388 844;+84 905 786 698", "+84 964 388 844"},
+		{"phone", "+84 964 388 844 ; +84 905 786 698", "+84 964 388 844"},
 		{"phone", "113", "113"},
 		{"phone", "11", ""},
 		{"phone", "ask inside", ""},
