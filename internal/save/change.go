@@ -246,7 +246,6 @@ func (s *Service) topic() string { return s.noun() + "-saves" }
 // retries errors of Redis.
 func (s *Service) committed(ctx context.Context, changed []pair, jobs []outbox.JobRef) {
 	s.outbox.Finish(ctx, s.invalidate(ctx, changed...), jobs...)
-	s.cfg.Touched(targetsOf(changed)...)
 }
 
 // invalidate is the outbox handler. It runs if the writer fails after its commit. It drops the

@@ -41,9 +41,8 @@ func TestSaveCountsOnce(t *testing.T) {
 				if err := step.do(); err != nil {
 					t.Fatalf("%s: %v", step.name, err)
 				}
-				invalidated, touched := r.takeCalls()
-				if !slices.Equal(invalidated, step.changed) || !slices.Equal(touched, step.changed) {
-					t.Errorf("%s: invalidated %v and touched %v, want %v", step.name, invalidated, touched, step.changed)
+				if got := r.takeInvalidated(); !slices.Equal(got, step.changed) {
+					t.Errorf("%s: invalidated %v, want %v", step.name, got, step.changed)
 				}
 				if n := r.count(t, 1); n != len(step.savers) {
 					t.Errorf("%s: got %d saves, want %d", step.name, n, len(step.savers))
@@ -169,7 +168,7 @@ func TestConcurrentSavesShareATransaction(t *testing.T) {
 			}
 			return storetest.InOneGroup(t, r.hook, b.Waiting, calls[0], calls[1:]...)
 		}
-		r.takeCalls()
+		r.takeInvalidated()
 		for i, err := range run(s.saves, s.Save) {
 			ok := err == nil
 			switch taps[i] {
@@ -182,7 +181,7 @@ func TestConcurrentSavesShareATransaction(t *testing.T) {
 				t.Errorf("save %v: got %v", taps[i], err)
 			}
 		}
-		invalidated, _ := r.takeCalls()
+		invalidated := r.takeInvalidated()
 		if slices.Sort(invalidated); !slices.Equal(invalidated, upTo(3)) { // the two groups finish in any order
 			t.Errorf("got invalidations of %v, want each target once", invalidated)
 		}
@@ -295,11 +294,11 @@ func TestOutboxInvalidatesSavesAfterWriterCrash(t *testing.T) {
 		if got := shown(); !slices.Equal(got, []int64{2}) {
 			t.Fatalf("invalid test: got %v", got)
 		}
-		other.note.takeCalls()
+		other.note.takeInvalidated()
 		storetest.Relay(t, other.box)
 		testkit.Eventually(t, 20*time.Second, func() bool { return slices.Equal(shown(), []int64{1}) })
 		testkit.Eventually(t, 20*time.Second, func() bool { return other.waitingJobs(t) == 0 })
-		invalidated, _ := other.note.takeCalls()
+		invalidated := other.note.takeInvalidated()
 		slices.Sort(invalidated)
 		if d := cmp.Diff(upTo(2), slices.Compact(invalidated)); d != "" {
 			t.Errorf("invalidated notes (-want +got):\n%s", d)
@@ -317,7 +316,7 @@ func TestRepeatedSaveIsVisible(t *testing.T) {
 		mustSave(t, dying.shops, ann, 1)
 		mustSave(t, other.shops, ann, 1)
 		wantSaved(t, other.shops, ann, upTo(1), 1)
-		if invalidated, touched := other.shop.takeCalls(); len(invalidated)+len(touched) != 0 {
+		if invalidated := other.shop.takeInvalidated(); len(invalidated) != 0 {
 			t.Errorf("got invalidations of %v", invalidated)
 		}
 	})

@@ -41,7 +41,6 @@ type targets struct {
 	mu          sync.Mutex
 	before      func(ctx context.Context) error // runs before targets are locked; may be nil
 	invalidated []int64                         // ids passed to InvalidateSaves
-	touched     []int64                         // ids passed to Config.Touched
 	asked       int                             // calls of Exist
 }
 
@@ -122,12 +121,13 @@ func (r *targets) hook(before func(ctx context.Context) error) {
 	r.before = before
 }
 
-// takeCalls returns the ids of calls since its last call.
-func (r *targets) takeCalls() (invalidated, touched []int64) {
+// takeInvalidated returns the ids of InvalidateSaves since its last call.
+func (r *targets) takeInvalidated() []int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	invalidated, touched, r.invalidated, r.touched = r.invalidated, r.touched, nil, nil
-	return invalidated, touched
+	ids := r.invalidated
+	r.invalidated = nil
+	return ids
 }
 
 // count returns the stored number of saves of a target.
@@ -175,11 +175,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	p := &process{db: from.DB, from: from, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	open := func(r *targets) *Service {
-		s := New(p.db, from.Hub, p.box, Config{Kind: r.kind, Target: r, Touched: func(ids ...int64) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.touched = append(r.touched, ids...)
-		}})
+		s := New(p.db, from.Hub, p.box, Config{Kind: r.kind, Target: r})
 		s.pause = -1
 		return s
 	}

@@ -82,8 +82,6 @@ type Config struct {
 	Target Target
 	Quota  *quota.Limit     // of changes per user; nil for no limit
 	Now    func() time.Time // default [time.Now]
-	// Touched is called after each commit, with the targets whose saves changed; nil for none.
-	Touched func(targets ...int64)
 }
 
 // New returns the Service of one kind of target. It starts nothing, and the caller closes the
@@ -95,9 +93,6 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.Touched == nil {
-		cfg.Touched = func(...int64) {}
 	}
 	s := &Service{db: db, outbox: box, cfg: cfg}
 	policy := cache.WindowPolicy{Name: s.savedName(), Size: savedSize, TTL: setTTL, LoadTimeout: readTimeout}

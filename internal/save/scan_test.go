@@ -26,14 +26,14 @@ func TestScanRepairsCounts(t *testing.T) {
 			r.setCount(t, 501, 0)
 			r.setCount(t, 700, 9)
 			r.remove(t, 700)
-			r.takeCalls()
+			r.takeInvalidated()
 			p.from.CheckRepair(t, p.box, s.Scans(), s.noun()+"-saves", 3)
 			for id, want := range map[int64]int{1: 1, 2: 0, 500: 1, 501: 1} {
 				if n := r.count(t, id); n != want {
 					t.Errorf("%s %d: got count %d, want %d", s.noun(), id, n, want)
 				}
 			}
-			if invalidated, _ := r.takeCalls(); !cmp.Equal(invalidated, []int64{2, 500, 501}) {
+			if invalidated := r.takeInvalidated(); !cmp.Equal(invalidated, []int64{2, 500, 501}) {
 				t.Errorf("got invalidations of %v", invalidated)
 			}
 		})
