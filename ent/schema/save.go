@@ -7,7 +7,7 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Save is a shop or a note that a user saved. The ids of one user grow in commit order.
+// Save is a shop or a note that a user saved.
 type Save struct{ ent.Schema }
 
 // Fields of a save.

@@ -162,8 +162,10 @@ func TestShopFieldsAreValidated(t *testing.T) {
 		{"an image with a second line", func(d *Details) { d.Images = []string{"/media/a\n"} }, rejected},
 		{"an empty path", func(d *Details) { d.Images = []string{""} }, rejected},
 		{"everything wrong", func(d *Details) {
-			*d = Details{Images: paths(10), Area: new(long(81)), AvgPrice: new(-1), OpenHours: new(long(MaxOpenHours + 1)), At: geo.Point{Lat: 99},
-				Phone: new(long(MaxPhone + 1)), Website: new("x"), TimeZone: new("x")}
+			*d = Details{
+				Images: paths(10), Area: new(long(81)), AvgPrice: new(-1), OpenHours: new(long(MaxOpenHours + 1)), At: geo.Point{Lat: 99},
+				Phone: new(long(MaxPhone + 1)), Website: new("x"), TimeZone: new("x"),
+			}
 		}, []string{
 			"INVALID_INPUT input.name", "INVALID_INPUT input.typeId", "IMAGE_REJECTED input.images", "INVALID_INPUT input.area",
 			"INVALID_INPUT input.address", "INVALID_INPUT input.location", "INVALID_INPUT input.avgPrice", "INVALID_INPUT input.openHours",

@@ -126,7 +126,7 @@ type trend struct {
 
 // trends computes the trends of shops from the rows.
 func (s *Service) trends(ctx context.Context, db sqldb.Querier, ids []int64) ([]trend, error) {
-	first := int64(s.now().UnixMilli()/dayMillis) - trendDays
+	first := s.now().UnixMilli()/dayMillis - trendDays
 	date := time.UnixMilli(first * dayMillis).UTC()
 	sums := map[int64]float64{}
 	args := []any{sqldb.JSON(ids), first, yyyymmdd(date)}

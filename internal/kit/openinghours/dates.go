@@ -60,7 +60,7 @@ func (p *parser) dates(r *rule) (err error) {
 		if d.from.day == 0 || d.from.month != d.to.month {
 			isDay = false
 		}
-		if !isMonth(next) && !(isYear(next) && isMonth(p.after(2))) && !isDay || !p.skip(",") {
+		if !isMonth(next) && (!isYear(next) || !isMonth(p.after(2))) && !isDay || !p.skip(",") {
 			break
 		}
 	}
