@@ -82,6 +82,7 @@ func TestNoteWithStarsIsStoredWithItsRatingOrNotAtAll(t *testing.T) {
 		} {
 			notes, rated := p.stored(t)
 			r.calls, r.done = nil, nil
+			p.fakes.calls.Store(0)
 			n, err := p.Publish(t.Context(), tt.author, tt.draft)
 			if d := cmp.Diff(tt.want, refused(err)); d != "" {
 				t.Errorf("%s: (-want +got):\n%s", tt.name, d)
@@ -94,6 +95,9 @@ func TestNoteWithStarsIsStoredWithItsRatingOrNotAtAll(t *testing.T) {
 			}
 			if d := cmp.Diff(tt.done, r.done); d != "" {
 				t.Errorf("%s: outcomes (-want +got):\n%s", tt.name, d)
+			}
+			if n := p.fakes.calls.Load(); n > 0 && !tt.stored && tt.author != eve {
+				t.Errorf("%s: got %d changes of authors, want none", tt.name, n)
 			}
 			if tt.stored {
 				notes++
