@@ -58,7 +58,7 @@ type connection struct {
 	}
 }
 
-func (c *comparison) compare(ctx context.Context, read func() (*rows, error)) error {
+func (c *comparison) compare(ctx context.Context, read func(context.Context) (*rows, error)) error {
 	for server := range servers {
 		if err := c.compareShops(ctx, server, read); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (c *comparison) pages(ctx context.Context, server int, as faulttest.Person,
 }
 
 // compareShops compares each shop, as some users see it, and the saved shops of these users.
-func (c *comparison) compareShops(ctx context.Context, server int, read func() (*rows, error)) error {
+func (c *comparison) compareShops(ctx context.Context, server int, read func(context.Context) (*rows, error)) error {
 	for range sampledUsers {
 		who := c.people[c.choices.IntN(len(c.people))]
 		got, err := c.pages(ctx, server, who, "shops", vars{"order": "NEWEST", "first": 100}, nil)
@@ -119,7 +119,7 @@ func (c *comparison) compareShops(ctx context.Context, server int, read func() (
 		if err != nil {
 			return err
 		}
-		r, err := read()
+		r, err := read(ctx)
 		if err != nil {
 			return err
 		}
@@ -221,11 +221,11 @@ func (c *comparison) sameIDs(what string, got, want []string) {
 	for n < min(len(got), len(want)) && got[n] == want[n] {
 		n++
 	}
-	c.found.add("list", "%s: %d shops, want %d; from number %d they are %.3q, want %.3q", what, len(got), len(want), n, got[n:min(len(got), n+3)], want[n:min(len(want), n+3)])
+	c.found.add("list", "%s: %d shops, want %d; from number %d they are %q, want %q", what, len(got), len(want), n, got[n:min(len(got), n+3)], want[n:min(len(want), n+3)])
 }
 
 // compareRankings compares all rankings, over all types and of each type.
-func (c *comparison) compareRankings(ctx context.Context, server int, read func() (*rows, error)) error {
+func (c *comparison) compareRankings(ctx context.Context, server int, read func(context.Context) (*rows, error)) error {
 	for kind, value := range map[string]func(*shopRow) float64{
 		"TRENDING":     func(s *shopRow) float64 { return s.trend },
 		"TOP_RATED":    func(s *shopRow) float64 { return cmp.Or(s.score, s.imported) },
@@ -240,7 +240,7 @@ func (c *comparison) compareRankings(ctx context.Context, server int, read func(
 			if err != nil {
 				return err
 			}
-			r, err := read()
+			r, err := read(ctx)
 			if err != nil {
 				return err
 			}
@@ -334,7 +334,7 @@ func orders() []order {
 
 // compareList compares a filtered list. It reads the rows before and after the list, and skips
 // a list that time has changed in between.
-func (c *comparison) compareList(ctx context.Context, server int, f []condition, o order, read func() (*rows, error)) error {
+func (c *comparison) compareList(ctx context.Context, server int, f []condition, o order, read func(context.Context) (*rows, error)) error {
 	filter, names := vars{}, []string{}
 	for _, one := range f {
 		filter[one.field] = one.value
@@ -346,7 +346,7 @@ func (c *comparison) compareList(ctx context.Context, server int, f []condition,
 		variables["near"] = vars{"lat": center.Lat, "lng": center.Lng, "radius": radius}
 	}
 	expect := func() ([]string, error) {
-		r, err := read()
+		r, err := read(ctx)
 		if err != nil {
 			return nil, err
 		}

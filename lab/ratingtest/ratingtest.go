@@ -139,9 +139,9 @@ func (r *run) close() error {
 	return errors.Join(failed...)
 }
 
-// runLoad runs the clients during the faults. Then it heals the world and rates each shop once
-// more: a killed process forgets of which shops it must compute trends, and the job that
-// computes the others runs once an hour.
+// runLoad runs the clients during the faults. Then it heals the world, lets the servers cache
+// all answers, and rates each shop once more. A killed process forgets of which shops it must
+// compute trends, and the job that computes the others runs once an hour.
 func (r *run) runLoad(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -168,8 +168,17 @@ func (r *run) runLoad(ctx context.Context) error {
 	if err := r.world.Heal(ctx); err != nil {
 		return err
 	}
+	if err := r.newComparison().compare(ctx, r.readRows); err != nil { // of a moment with changes
+		return err
+	}
 	return r.load.rateEach(ctx)
 }
+
+func (r *run) newComparison() *comparison {
+	return &comparison{api: r.api, town: r.town, people: r.load.people, choices: choicesOf(r.Seed, 1)}
+}
+
+func (r *run) readRows(ctx context.Context) (*rows, error) { return readRows(ctx, r.db) }
 
 // injectFaults kills one server after the other, and four times Redis: twice it keeps its
 // data, twice it is empty.
@@ -202,7 +211,7 @@ func (r *run) judge(ctx context.Context) (differences, error) {
 	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := readRows(ctx, r.db)
+	rows, err := r.readRows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -241,10 +250,9 @@ func (r *run) settle(ctx context.Context) error {
 
 // compareAnswers compares the answers of all servers with the rows until they agree.
 func (r *run) compareAnswers(ctx context.Context) (*comparison, error) {
-	seed := r.choices.Uint64()
 	for begin := time.Now(); ; {
-		c := &comparison{api: r.api, town: r.town, people: r.load.people, choices: choicesOf(seed, 1)}
-		err := c.compare(ctx, func() (*rows, error) { return readRows(ctx, r.db) })
+		c := r.newComparison()
+		err := c.compare(ctx, r.readRows)
 		if err != nil || len(c.found) == 0 || time.Since(begin) > agreeTimeout {
 			return c, err
 		}
