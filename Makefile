@@ -19,7 +19,7 @@ RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|vis
 # Steps of `make check`, in order.
 CHECKS := commits fresh lint web-fresh race
 
-.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest ratingtest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ mutants: lab ## check that the fault test detects servers with a seeded bug: MUT
 
 livetest: lab ## inject faults into servers while clients follow live feeds, and check that no note is missed: DUR=5m SEED=1 [MUTANTS=all]
 	$(LAB) $(if $(MUTANTS),mutants live --seed $(or $(SEED),0) $(filter-out all,$(MUTANTS)),live --seed $(or $(SEED),0) --dur $(or $(DUR),5m))
+
+ratingtest: lab ## kill servers and Redis while clients rate shops, and compare counters, rankings and lists with the rows: DUR=30s SEED=1
+	$(LAB) ratings --dur $(or $(DUR),30s) --seed $(or $(SEED),0)
 
 soak: lab ## run two servers under load while Redis restarts: DUR=10m RATE=150 SEED=1 OUT=tmp/soak
 	$(LAB) soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)

@@ -76,6 +76,7 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 		{"writes, no round", "bench writes --rounds 0", "--rounds and --connections must be at least 1"},
 		{"filters, too few shops", "bench filters --shops 99", "--shops must be at least 10000"},
 		{"filters, no page", "bench filters --pages 0", "--pages at least 1"},
+		{"ratings, too short", "ratings --dur 1ms", "--dur must be at least 1s"},
 		{"soak, too short", "soak --dur 1s", "--dur must be at least 5s"},
 		{"soak, unknown fault", "soak --faults fire", `unknown fault "fire"`},
 		{"cluster, unknown scenario", "cluster fire", `unknown scenario "fire"`},
@@ -124,8 +125,8 @@ func TestPagesNameExistingCommands(t *testing.T) {
 
 func TestHelpListsTheCommands(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help":         {"bench", "fault", "live", "soak", "cluster", "mutants"},
-		"":               {"bench", "fault", "live", "soak", "cluster", "mutants"},
+		"--help":         {"bench", "fault", "live", "ratings", "soak", "cluster", "mutants"},
+		"":               {"bench", "fault", "live", "ratings", "soak", "cluster", "mutants"},
 		"bench --help":   {"serve", "writes", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "filters", "redis", "redis-delete"},
 		"mutants":        {"fault", "live"},
 		"cluster --help": {"cluster, sentinel, sync, async"},
