@@ -100,7 +100,7 @@ func TestServeHelpShowsEachSettingInAGroup(t *testing.T) {
 		t.Errorf("settings (-want +shown)\n%s", diff)
 	}
 	want := []string{
-		"Stores", "Listening and clients", "Login", "Orders and payment", "Feed and notes", "Pictures",
+		"Stores", "Listening and clients", "Login", "Orders and payment", "Feed and notes", "Ratings", "Pictures",
 		"User quotas", "Limits", "Logs and processes",
 	}
 	if diff := cmp.Diff(want, slices.Compact(headings)); diff != "" {
