@@ -85,8 +85,16 @@ func LoadActivity(ctx context.Context, services seeder.Services, customer int64,
 		of   string
 		load func(context.Context) error
 	}{
-		{"people", d.people}, {"follows", d.follows}, {"shops", d.findShops}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments},
-		{"ratings", d.ratings}, {"saves", d.saves}, {"check-ins", d.checkIns}, {"visits", d.visits},
+		{"people", d.people},
+		{"follows", d.follows},
+		{"shops", d.findShops},
+		{"notes", d.notes},
+		{"likes", d.likes},
+		{"comments", d.comments},
+		{"ratings", d.ratings},
+		{"saves", d.saves},
+		{"check-ins", d.checkIns},
+		{"visits", d.visits},
 	} {
 		if err := step.load(ctx); err != nil {
 			return d.done, fmt.Errorf("load %s of the demo town: %w", step.of, err)

@@ -50,7 +50,7 @@ func (p *pairs) next() (first, second int) {
 	for tries := 1; ; tries++ {
 		at, there := slices.BinarySearch(list, int32(second))
 		switch {
-		case !there && !(p.unequal && first == second):
+		case !there && (first != second || !p.unequal):
 			p.taken[first] = slices.Insert(list, at, int32(second))
 			return first, second
 		case tries < maxRedraws:
