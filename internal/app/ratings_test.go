@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -63,9 +64,7 @@ func (m market) newShop(t *testing.T, s *apptest.Server) string {
 func rate(t *testing.T, as *apptest.Server, shop string, stars int, aspects map[string]any) ratingAnswer {
 	t.Helper()
 	input := map[string]any{"shopId": shop, "stars": stars}
-	for k, v := range aspects {
-		input[k] = v
-	}
+	maps.Copy(input, aspects)
 	var a ratingAnswer
 	as.Must(t, rateShop, map[string]any{"input": input}, &a)
 	return a
@@ -267,6 +266,27 @@ func TestRatingIsVisibleOnEveryInstance(t *testing.T) {
 	both("score null average null of [0 0 0 0 0]", 0)
 }
 
+// starsOf counts the rows of a shop's ratings by stars, one star first.
+func starsOf(t *testing.T, s *apptest.Server, shop int64) (counts [5]int) {
+	t.Helper()
+	rows, err := s.Components().DB.QueryContext(t.Context(), "SELECT stars FROM ratings WHERE shop_id = $1", shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var stars int
+		if err := rows.Scan(&stars); err != nil {
+			t.Fatal(err)
+		}
+		counts[stars-1]++
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
 // Users rate, publish with stars and delete at random. Then the scan finds no difference.
 func TestRatingsNeverDrift(t *testing.T) {
 	t.Parallel()
@@ -300,21 +320,7 @@ func TestRatingsNeverDrift(t *testing.T) {
 		}
 		all.Wait()
 		for _, shop := range shops {
-			counts := [5]int{}
-			rows, err := servers[0].Components().DB.QueryContext(t.Context(), "SELECT stars FROM ratings WHERE shop_id = $1", number(t, shop))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for rows.Next() {
-				var stars int
-				if err := rows.Scan(&stars); err != nil {
-					t.Fatal(err)
-				}
-				counts[stars-1]++
-			}
-			if err := rows.Err(); err != nil {
-				t.Fatal(err)
-			}
+			counts := starsOf(t, servers[0], number(t, shop))
 			for _, s := range servers {
 				sees(t, shop, fmt.Sprint(counts), func() string {
 					var a struct{ Shop shownRating }
