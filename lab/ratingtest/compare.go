@@ -326,8 +326,12 @@ func orders() []order {
 	bySold := func(s *shopRow) float64 { return float64(s.sold) }
 	byAge := func(*shopRow) float64 { return 0 }
 	return []order{
-		{"SCORE", false, byRank}, {"SOLD", false, bySold}, {"NEWEST", false, byAge},
-		{"SCORE", true, byRank}, {"SOLD", true, bySold}, {"NEWEST", true, byAge},
+		{"SCORE", false, byRank},
+		{"SOLD", false, bySold},
+		{"NEWEST", false, byAge},
+		{"SCORE", true, byRank},
+		{"SOLD", true, bySold},
+		{"NEWEST", true, byAge},
 		{"DISTANCE", true, func(s *shopRow) float64 { return -s.distance }},
 	}
 }

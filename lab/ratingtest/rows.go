@@ -93,7 +93,9 @@ func readRows(ctx context.Context, db *sqldb.SQL) (*rows, error) {
 		args      []any
 		scan      func(*sql.Rows) error
 	}{
-		{"shops", []any{r.at.UnixMilli()}, r.scanShop}, {"ratings", nil, r.scanRating}, {"saves", nil, r.scanSave},
+		{"shops", []any{r.at.UnixMilli()}, r.scanShop},
+		{"ratings", nil, r.scanRating},
+		{"saves", nil, r.scanSave},
 		{"activity", nil, func(rows *sql.Rows) error {
 			var shop, day, weight int64
 			err := rows.Scan(&shop, &day, &weight)

@@ -54,8 +54,11 @@ type listing struct {
 
 func listings() []listing {
 	return []listing{
-		{"score", "SCORE", false}, {"sold", "SOLD", false}, {"newest", "NEWEST", false},
-		{"near, distance", "DISTANCE", true}, {"near, score", "SCORE", true},
+		{"score", "SCORE", false},
+		{"sold", "SOLD", false},
+		{"newest", "NEWEST", false},
+		{"near, distance", "DISTANCE", true},
+		{"near, score", "SCORE", true},
 	}
 }
 
