@@ -83,7 +83,9 @@ func TestRankingsFollowActivity(t *testing.T) {
 			t.Errorf("got %v in another type, want none", got)
 		}
 		v := m.ordinary(t, a, false)
-		var placed struct{ OrderVoucher struct{ Order struct{ ID string } } }
+		var placed struct {
+			OrderVoucher struct{ Order struct{ ID string } }
+		}
 		ann.Must(t, `mutation($v: ID!) { orderVoucher(voucherId: $v) { order { id } } }`, map[string]any{"v": v}, &placed)
 		ann.Must(t, `mutation($o: ID!) { payOrder(orderId: $o, method: ALIPAY) { order { id } } }`, map[string]any{"o": placed.OrderVoucher.Order.ID}, nil)
 		for _, s := range []*apptest.Server{a, b} {

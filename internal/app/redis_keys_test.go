@@ -294,6 +294,16 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	comment := m.comment(t, bob, note, nil, "Nice")
 	m.comment(t, ann, note, comment, "Thanks")
 	sent += publishNote + addComment
+	const reads = `{ me { savedShops { edges { cursor } } savedNotes { edges { cursor } } } shopRanking(kind: TRENDING) { edges { cursor } } }`
+	for _, query := range []string{
+		`mutation R($id: ID!) { rateShop(input: {shopId: $id, stars: 4}) { shop { viewerRating { stars } } userErrors { code } } }`, saveShop,
+		reads, deleteRating, unsaveShop, reads,
+	} {
+		ask(bob, query, m.shop)
+	}
+	for _, query := range []string{saveNote, reads, unsaveNote, reads} {
+		ask(bob, query, note)
+	}
 	for _, query := range []string{likeNote, unlikeNote, likeNote, noteQuery} {
 		ask(bob, query, note)
 	}

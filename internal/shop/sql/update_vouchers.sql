@@ -6,17 +6,16 @@
 -- returns  ids of the changed shops
 --
 -- An ordinary voucher is on sale until 2^53 - 1.
-WITH sales AS (
-  SELECT s.id AS shop,
-    (SELECT max(CASE v.kind WHEN 'FLASH' THEN f.ends_at ELSE 9007199254740991 END)
-      FROM vouchers AS v LEFT JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE') AS vouchers_until,
-    (SELECT max(f.ends_at)
-      FROM vouchers AS v JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE') AS flash_until
-  FROM shops AS s
-  WHERE s.id = ANY($1)
-)
 UPDATE shops AS s
-SET vouchers_until = sales.vouchers_until, flash_until = sales.flash_until, version = s.version + 1
-FROM sales
-WHERE s.id = sales.shop AND (s.vouchers_until IS DISTINCT FROM sales.vouchers_until OR s.flash_until IS DISTINCT FROM sales.flash_until)
+SET vouchers_until = (SELECT max(CASE v.kind WHEN 'FLASH' THEN f.ends_at ELSE 9007199254740991 END)
+    FROM vouchers AS v LEFT JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE'),
+  flash_until = (SELECT max(f.ends_at)
+    FROM vouchers AS v JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE'),
+  version = version + 1
+WHERE id = ANY($1) AND (
+  vouchers_until IS DISTINCT FROM (SELECT max(CASE v.kind WHEN 'FLASH' THEN f.ends_at ELSE 9007199254740991 END)
+    FROM vouchers AS v LEFT JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE')
+  OR flash_until IS DISTINCT FROM (SELECT max(f.ends_at)
+    FROM vouchers AS v JOIN flash_sales AS f ON f.id = v.id WHERE v.shop_id = s.id AND v.status = 'ON_SALE')
+)
 RETURNING id
