@@ -150,7 +150,6 @@ func (s *Service) RateInTx(ctx context.Context, tx *ent.Tx, ratings []Rating) (r
 func (s *Service) afterCommit(ctx context.Context, w *work) {
 	if len(w.changed) > 0 {
 		s.outbox.Finish(ctx, s.invalidate(ctx, w.changed...), w.jobs...)
-		s.touched(shopsOf(w.changed)...)
 	}
 	repeats := w.repeats
 	for _, a := range w.attempts {

@@ -149,9 +149,6 @@ type process struct {
 	shops *shops
 	box   *outbox.Box
 	wire  *storetest.FaultyRedis
-
-	mu    sync.Mutex
-	calls [][]int64 // of Config.Touched
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
@@ -159,22 +156,8 @@ func open(t *testing.T, on storetest.Stores) *process {
 	from := storetest.Open(t, on)
 	p := &process{from: from, shops: &shops{db: from.DB}, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
-	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.shops, Touched: func(shops ...int64) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.calls = append(p.calls, shops)
-	}})
+	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.shops})
 	return p
-}
-
-// takeTouched returns the touched shops since its last call, by call, sorted.
-func (p *process) takeTouched() [][]int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	calls := p.calls
-	p.calls = nil
-	slices.SortFunc(calls, slices.Compare)
-	return calls
 }
 
 // insertShops stores shops 1 to n.

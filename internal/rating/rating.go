@@ -140,7 +140,6 @@ type Service struct {
 	outbox   *outbox.Box
 	shops    Shops
 	quota    *quota.Limit
-	touched  func(shops ...int64)
 	now      func() time.Time
 	ratings  *cache.Cache[Pair, Rating]
 	changing *batch.Batcher[change, *Rating]
@@ -152,21 +151,17 @@ var files embed.FS
 
 // Config holds the dependencies of a Service. Shops is required.
 type Config struct {
-	Shops   Shops
-	Quota   *quota.Limit         // of changes per user; nil for no limit
-	Touched func(shops ...int64) // called after each commit that changed ratings of shops; may be nil
-	Now     func() time.Time     // default [time.Now]
+	Shops Shops
+	Quota *quota.Limit     // of changes per user; nil for no limit
+	Now   func() time.Time // default [time.Now]
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies. A hub and
 // a box accept one Service.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
-	s := &Service{db: db, outbox: box, shops: cfg.Shops, quota: cfg.Quota, touched: cfg.Touched, now: cfg.Now}
+	s := &Service{db: db, outbox: box, shops: cfg.Shops, quota: cfg.Quota, now: cfg.Now}
 	if s.now == nil {
 		s.now = time.Now
-	}
-	if s.touched == nil {
-		s.touched = func(...int64) {}
 	}
 	if err := sqldb.ReadStatements(files, db.Dialect(), map[string]*string{
 		"find": &s.sql.find, "store": &s.sql.store, "remove": &s.sql.remove, "count": &s.sql.count,

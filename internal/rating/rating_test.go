@@ -62,13 +62,6 @@ func TestRatingReplacesTheEarlierOne(t *testing.T) {
 			if d := cmp.Diff(step.want, got); d != "" {
 				t.Errorf("%s: result (-want +got):\n%s", step.name, d)
 			}
-			var touched [][]int64
-			if step.changes {
-				touched = [][]int64{{1}}
-			}
-			if d := cmp.Diff(touched, p.takeTouched()); d != "" {
-				t.Errorf("%s: touched (-want +got):\n%s", step.name, d)
-			}
 			for _, reader := range []*process{p, other} {
 				found := reader.byPairs(t, Pair{1, ann}, Pair{2, ann}, Pair{1, bob}, Pair{1, 0})
 				want := map[Pair]*Rating{}
@@ -171,7 +164,6 @@ func TestGroupAppliesChangesInOrder(t *testing.T) {
 		p.insertShops(t, 3)
 		p.rate(t, ann, 1, 2)
 		p.rate(t, bob, 1, 3)
-		p.takeTouched()
 		type call struct {
 			user, shop int64
 			stars      int // 0 to delete
@@ -229,9 +221,6 @@ func TestGroupAppliesChangesInOrder(t *testing.T) {
 		if p.shops.locks != 2 {
 			t.Errorf("got %d transactions, want 2", p.shops.locks)
 		}
-		if d := cmp.Diff([][]int64{{1, 2}, {3}}, p.takeTouched()); d != "" {
-			t.Errorf("touched shops (-want +got):\n%s", d)
-		}
 		p.wantNoJobs(t)
 	})
 }
@@ -243,7 +232,6 @@ func TestFailedGroupChangesNothing(t *testing.T) {
 		p.insertShops(t, 2)
 		p.rate(t, ann, 1, 2)
 		p.box.Wait()
-		p.takeTouched()
 		before := storetest.Snapshot(t, p.from.SQL.DB, nil)
 		p.shops.fail(errBroken)
 		errs := storetest.InOneGroup(t, p.shops.hook, p.changing.Waiting,
@@ -258,9 +246,6 @@ func TestFailedGroupChangesNothing(t *testing.T) {
 		}
 		if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, nil)); d != "" {
 			t.Errorf("data changed (-before +after):\n%s", d)
-		}
-		if got := p.takeTouched(); got != nil {
-			t.Errorf("got touched shops %v", got)
 		}
 		p.shops.fail(storetest.DeadlockError{})
 		p.shops.hook(func(context.Context) error { p.shops.fail(nil); return nil }) // for the next transaction
@@ -476,7 +461,6 @@ func TestRateInTxSharesTheTransaction(t *testing.T) {
 		p.insertShops(t, 2)
 		p.rate(t, bob, 2, 1)
 		p.starsOf(t, 1, ann) // cached
-		p.takeTouched()
 		ratings := []Rating{{ShopID: 1, UserID: ann, Stars: 5}, {ShopID: 1, UserID: 1001, Stars: 5}, {ShopID: 9, UserID: ann, Stars: 5}, {ShopID: 2, UserID: bob, Stars: 1}}
 		for _, committed := range []bool{false, true} {
 			tx, err := p.db.Tx(t.Context())
@@ -490,9 +474,9 @@ func TestRateInTxSharesTheTransaction(t *testing.T) {
 			for i, want := range [][]string{nil, {"OWN_SHOP shopId"}, {"NOT_FOUND shopId"}, nil} {
 				wantRefused(t, fmt.Sprint(ratings[i]), reasons[i], want...)
 			}
-			end, stars, touched := tx.Rollback, 0, [][]int64(nil)
+			end, stars := tx.Rollback, 0
 			if committed {
-				end, stars, touched = tx.Commit, 5, [][]int64{{1}}
+				end, stars = tx.Commit, 5
 			}
 			if err := end(); err != nil {
 				t.Fatal(err)
@@ -500,9 +484,6 @@ func TestRateInTxSharesTheTransaction(t *testing.T) {
 			done(t.Context(), committed)
 			if got := p.starsOf(t, 1, ann); got != stars {
 				t.Errorf("committed %v: got %d stars, want %d", committed, got, stars)
-			}
-			if d := cmp.Diff(touched, p.takeTouched()); d != "" {
-				t.Errorf("committed %v: touched (-want +got):\n%s", committed, d)
 			}
 			p.agree(t, 1)
 			p.agree(t, 2)
@@ -517,7 +498,6 @@ func TestBulkInsertSkipsExistingRatings(t *testing.T) {
 		p.insertShops(t, 3)
 		p.rate(t, ann, 1, 2)
 		p.starsOf(t, 2, bob) // cached
-		p.takeTouched()
 		at := time.UnixMilli(1_600_000_000_000)
 		five := 5
 		seeds := []Seed{
@@ -537,9 +517,6 @@ func TestBulkInsertSkipsExistingRatings(t *testing.T) {
 			for shop := range int64(3) {
 				p.agree(t, shop+1)
 			}
-		}
-		if d := cmp.Diff([][]int64{{1, 2}}, p.takeTouched()); d != "" {
-			t.Errorf("touched (-want +got):\n%s", d)
 		}
 		if got := p.starsOf(t, 1, ann); got != 2 {
 			t.Errorf("existing rating: got %d stars, want 2", got)
