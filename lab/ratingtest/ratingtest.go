@@ -140,7 +140,7 @@ func (r *run) close() error {
 }
 
 // runLoad runs the clients during the faults. Then it heals the world, lets the servers cache
-// all answers, and rates each shop once more. A killed process forgets of which shops it must
+// all answers, and rates each shop again. A killed process forgets of which shops it must
 // compute trends, and the job that computes the others runs once an hour.
 func (r *run) runLoad(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
