@@ -13,14 +13,13 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/gqlserver"
-	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
 // openVisits builds the service that counts visits.
 func (c *Components) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
 	c.Visits = visit.New(client, visit.Config{
-		Redis: c.State, Prefix: cfg.RedisPrefix, Zone: c.zone, Shops: shopVisits{c.Shops}, Registerer: reg, Log: log,
+		Redis: c.State, Prefix: cfg.RedisPrefix, Zone: c.zone, Shops: c.Shops, Registerer: reg, Log: log,
 	})
 	c.localWorkers["visits"] = c.Visits.Run
 	if cfg.RedisURL == "" {
@@ -32,22 +31,6 @@ func (c *Components) openVisits(cfg *config.Config, client *ent.Client, reg prom
 			return c.Visits.RollUp(ctx)
 		})
 	}
-}
-
-// shopVisits adapts shops to visits.
-type shopVisits struct{ *shop.Service }
-
-// Existing reports which shops exist.
-func (s shopVisits) Existing(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	found, err := s.ByIDs(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[int64]bool, len(found))
-	for id := range found {
-		known[id] = true
-	}
-	return known, nil
 }
 
 // beacon returns the handler of POST /visit.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // for machines without time zones, such as Windows
 	"unicode"
 
 	"github.com/tandian-dev/tandian/internal/kit/openinghours"

@@ -65,14 +65,44 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 	}
 	slices.Sort(ids)
 	if len(ids) > 1 { // in id order, to prevent deadlocks
-		if err := s.sql.lockCounts.Each(ctx, tx, ids, func(*sql.Rows) error { return nil }); err != nil {
-			return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
+		if err := s.lock(ctx, tx, ids); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.addCounts, sqldb.JSON(rows)); err != nil {
 		return nil, fmt.Errorf("update %d shops: %w", len(ids), err)
 	}
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
+}
+
+// lock locks shops until tx ends, in id order.
+func (s *Service) lock(ctx context.Context, tx *ent.Tx, ids []int64) error {
+	if err := s.sql.lockCounts.Each(ctx, tx, ids, func(*sql.Rows) error { return nil }); err != nil {
+		return fmt.Errorf("lock %d shops: %w", len(ids), err)
+	}
+	return nil
+}
+
+// UpdateVouchers stores in tx until when vouchers of shops are on sale, after tx has changed
+// some of them. It locks the shops. After the commit, pass the changed ids and the jobs to
+// [Service.AfterCommit].
+func (s *Service) UpdateVouchers(ctx context.Context, tx *ent.Tx, ids []int64) (changed []int64, jobs []outbox.JobRef, err error) {
+	if err := s.lock(ctx, tx, ids); err != nil {
+		return nil, nil, err
+	}
+	err = s.sql.updateVouchers.Each(ctx, tx, ids, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		changed = append(changed, id)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("store the vouchers of %d shops: %w", len(ids), err)
+	}
+	if len(changed) > 0 {
+		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, changed...)
+	}
+	return changed, jobs, err
 }
 
 // AfterCommit is [Service.Invalidate] after the commit of a change. If Redis fails, the

@@ -96,8 +96,8 @@ func (s *Service) updateTrends(ctx context.Context, ids []int64) error {
 	err := ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		types = nil
 		// Lock first: an older computation of another process must not replace this one.
-		if err := s.sql.lockCounts.Each(ctx, tx, ids, func(*sql.Rows) error { return nil }); err != nil {
-			return fmt.Errorf("lock shops: %w", err)
+		if err := s.lock(ctx, tx, ids); err != nil {
+			return err
 		}
 		trends, err := s.trends(ctx, tx, ids)
 		if err != nil {

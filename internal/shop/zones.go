@@ -3,7 +3,7 @@ package shop
 import (
 	"sync"
 	"time"
-	_ "time/tzdata" // images without a time zone database
+	_ "time/tzdata" // for machines without time zones, such as slim images and Windows
 )
 
 // zones caches time zones by name, because loading one reads a file.

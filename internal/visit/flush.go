@@ -82,7 +82,7 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 	known, checked := map[int64]bool{}, map[int64]bool{}
 	var failed error
 	for part := range slices.Chunk(shops, batchShops) {
-		found, err := s.cfg.Shops.Existing(ctx, part)
+		found, err := s.cfg.Shops.Exist(ctx, part)
 		if err != nil {
 			failed = fmt.Errorf("check %d shops: %w", len(part), err)
 			break

@@ -31,7 +31,7 @@ type shops struct {
 
 func (*shops) Touch(...int64) {}
 
-func (s *shops) Existing(_ context.Context, ids []int64) (map[int64]bool, error) {
+func (s *shops) Exist(_ context.Context, ids []int64) (map[int64]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++

@@ -43,8 +43,8 @@ type Stats struct {
 
 // Shops checks whether shops exist.
 type Shops interface {
-	// Existing returns the existing shops among at most 500 ids.
-	Existing(ctx context.Context, ids []int64) (map[int64]bool, error)
+	// Exist reports which shops exist, of at most 500 ids.
+	Exist(ctx context.Context, ids []int64) (map[int64]bool, error)
 	// Touch marks shops whose stored visits changed. It must not block.
 	Touch(ids ...int64)
 }

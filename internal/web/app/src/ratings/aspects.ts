@@ -8,7 +8,7 @@ export interface RatedShop extends ShopRatingsFragment {
   readonly type: { readonly name: string }
 }
 
-/** What users can rate beside the shop as a whole. */
+/** Aspects of a shop that users can rate. */
 export type Aspect = 'taste' | 'environment' | 'service'
 
 export const useAspectTexts = texts<Record<Aspect, string>>(

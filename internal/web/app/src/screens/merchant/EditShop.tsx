@@ -437,7 +437,7 @@ function fieldValues(shop: ShopFormFragment | null) {
   }
 }
 
-/** Returns a function that says how the hours of a shop are shown; undefined if it has none. */
+/** Returns a function that describes how the hours of a shop are shown: undefined without hours. */
 function useHoursDescription(): (
   shop: Pick<ShopFormFragment, 'hours' | 'openHours'>,
 ) => string | undefined {
