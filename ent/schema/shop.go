@@ -64,22 +64,13 @@ func (Shop) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a shop: one per list order and ranking, over all types and within one type, the geo
-// cells, and the filters. The primary key serves the order by age. The indexes for searches and for
-// the order by score are on expressions, see the migrations.
+// Indexes of a shop: those of the rankings by trend and of the owner. The indexes of lists and of
+// searches contain expressions, see the migrations.
 func (Shop) Indexes() []ent.Index {
 	desc := entsql.DescColumns
 	return []ent.Index{
 		index.Fields("trend", "id").Annotations(desc("trend", "id"), entsql.IndexWhere("trend IS NOT NULL")),
 		index.Fields("type_id", "trend", "id").Annotations(desc("trend", "id"), entsql.IndexWhere("trend IS NOT NULL")),
-		index.Fields("vouchers_until").Annotations(entsql.IndexWhere("vouchers_until IS NOT NULL")),
-		index.Fields("flash_until").Annotations(entsql.IndexWhere("flash_until IS NOT NULL")),
-		index.Fields("avg_price").Annotations(entsql.IndexWhere("avg_price IS NOT NULL")),
-		index.Fields("sold", "id").Annotations(desc("sold", "id")),
-		index.Fields("type_id", "sold", "id").Annotations(desc("sold", "id")),
-		index.Fields("type_id", "id"),
 		index.Fields("owner_id", "id"),
-		index.Fields("geo"),
-		index.Fields("type_id", "geo"),
 	}
 }

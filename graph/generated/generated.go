@@ -5005,7 +5005,7 @@ type Shop implements Node {
   commentCount: Int!
   """
   Bayesian average of all ratings, from 1 to 5: few ratings stay near the prior. Null until the
-  shop has a rating or an imported score, which is then the prior.
+  shop has a rating. An imported score is the prior.
   """
   score: Float
   "Number and averages of the ratings."

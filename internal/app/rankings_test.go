@@ -35,8 +35,7 @@ func ranked(t *testing.T, s *apptest.Server, kind string, typeID any) []string {
 	return got.ShopRanking.ids()
 }
 
-// becomes waits until a ranking has these shops, on all servers. It ignores the shop of the
-// market, which has an imported score.
+// becomes waits until a ranking has these shops, on all servers. It ignores the shop of the market.
 func (m market) becomes(t *testing.T, kind string, want []string, servers ...*apptest.Server) {
 	t.Helper()
 	for _, s := range servers {

@@ -20,7 +20,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Name: "shop", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
 		// Memory holds the frequently read shops. A short delay of a change, such as new opening
 		// hours, is harmless.
-		Local: cache.Local{Share: 0.38, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.37, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Shop]{
 		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
 		Version: func(shop Shop) int64 { return shop.Version },
@@ -37,6 +37,12 @@ func (s *Service) openCaches(hub *cache.Client) {
 		// A few dozen small lists that most visitors read first. Each new shop invalidates all of
 		// them, in all processes.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
+	}, firstPage.statement, s.loadHead)
+	s.filtered = cache.NewQueryCache(s.tables.shops, cache.Policy{
+		// Clients choose the filters. They cannot create 100 lists of 4 KB a second, because
+		// each costs a statement: a flood of filters fills at most 12 MB.
+		Name: "shop-list-filtered", TTL: 30 * time.Second,
+		Local: cache.Local{Share: 0.01, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)
 	s.typeList = cache.NewQueryCache(s.tables.types, cache.Policy{
 		Name: "shop-type-list", TTL: 30 * time.Minute, StaleTTL: time.Hour, Beta: 1, StaleIfError: time.Hour,

@@ -392,7 +392,7 @@ func TestEditKeepsOtherColumns(t *testing.T) {
 		ann := user(t, s)
 		shop := create(t, s, ann, noodles(typeIDs(t, s)["cafe"]))
 		sizes := map[string]mediapath.Size{"/media/b.webp": {Width: 640, Height: 480}}
-		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
+		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetRatingScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: optional.Set([]string{"/media/new", "/media/b.webp"})})

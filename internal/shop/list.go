@@ -3,6 +3,7 @@ package shop
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -25,7 +26,7 @@ type Order string
 // Sort orders. Ties sort by newest first, in [ByDistance] by oldest first.
 const (
 	ByDistance Order = "DISTANCE" // nearest first; requires Query.Near
-	ByScore    Order = "SCORE"    // best first; shops without a score last, by popularity
+	ByScore    Order = "SCORE"    // best first; shops without ratings last, by popularity
 	BySold     Order = "SOLD"     // most sold first
 	ByNewest   Order = "NEWEST"   // newest first
 )
@@ -42,11 +43,10 @@ func (s *Shop) rank() float64 {
 // maxPopularity is a power of two, so that Go and both databases compute equal quotients.
 const maxPopularity = 1 << 30
 
-// rankColumn is rank as an SQL expression, exactly as in the indexes of the migrations
-// shop_best.
+// rankColumn is rank as an SQL expression, exactly as in the indexes of the migration
+// shop_lists.
 func rankColumn(sel *sql.Selector) string {
-	return "COALESCE(" + sel.C(entshop.FieldRatingScore) + ", NULLIF(" + sel.C(entshop.FieldScore) + ", 0), CAST(" +
-		sel.C(entshop.FieldSold) + " + " + sel.C(entshop.FieldSaveCount) + " AS double precision) / 1073741824)"
+	return "COALESCE(" + sel.C(entshop.FieldRatingScore) + ", CAST(" + sel.C(entshop.FieldSold) + " + " + sel.C(entshop.FieldSaveCount) + " AS double precision) / 1073741824)"
 }
 
 // MaxRadius is the maximum radius of a nearby search, in metres.
@@ -150,42 +150,79 @@ func (q Query) checked() (Query, error) {
 	return q, err
 }
 
-// headSize is the number of shops in a cached list: ten pages of 20.
-const headSize = 200
+// Sizes of cached lists: ten pages of 20, with filters six.
+const (
+	headSize         = 200
+	filteredHeadSize = 120
+)
 
 // firstPage identifies a cached list.
 type firstPage struct {
 	typeID int64 // 0 for all types
 	order  Order
+	filter string // see Query.cachedFilter; empty for none
+}
+
+func (h firstPage) size() int {
+	if h.filter != "" {
+		return filteredHeadSize
+	}
+	return headSize
 }
 
 // statement identifies the cached content. The previous release sorts unrated shops like
 // average ones, so it must not share the list by score.
 func (h firstPage) statement() string {
 	if h.order == ByScore {
-		return fmt.Sprintf("first %d shops of type %d, best first", headSize, h.typeID)
+		return fmt.Sprintf("first %d shops of type %d, best first%s", h.size(), h.typeID, h.filter)
 	}
-	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
+	return fmt.Sprintf("first %d shops of type %d by %s%s", h.size(), h.typeID, h.order, h.filter)
+}
+
+// cachedFilter returns the filter as text, with the hour whose opening hours it compares.
+func (q Query) cachedFilter() (string, error) {
+	if q.Filter == (Filter{}) {
+		return "", nil
+	}
+	f := struct {
+		Filter
+
+		Hour int `json:",omitempty"`
+	}{Filter: q.Filter}
+	if q.Filter.OpenNow != nil {
+		f.Hour = maskIndex(q.now)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", fmt.Errorf("encode filter: %w", err)
+	}
+	return string(text), nil
 }
 
 func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
-	q := Query{TypeID: h.typeID, Order: h.order}
-	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
-	first.Select(entshop.FieldID, entshop.FieldRatingScore, entshop.FieldScore, entshop.FieldSold, entshop.FieldSaveCount) // other fields stay zero
+	q := Query{TypeID: h.typeID, Order: h.order, now: s.now()}
+	if h.filter != "" {
+		if err := json.Unmarshal([]byte(h.filter), &q.Filter); err != nil {
+			return nil, fmt.Errorf("decode filter: %w", err)
+		}
+	}
+	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(h.size())
+	first.Select(entshop.FieldID, entshop.FieldRatingScore, entshop.FieldSold, entshop.FieldSaveCount) // other fields stay zero
 	rows, err := first.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
 	}
 	keys := make([]sortKey, len(rows))
 	for i, r := range rows {
-		keys[i] = q.key(&Shop{ID: r.ID, Score: scoreOf(r), Sold: r.Sold, SaveCount: r.SaveCount})
+		keys[i] = q.key(&Shop{ID: r.ID, Score: r.RatingScore, Sold: r.Sold, SaveCount: r.SaveCount})
 	}
 	return keys, nil
 }
 
 // listHead reads a page from the cached list and the cached rows, in two round trips to
-// Redis. It returns false if the page is not entirely in the cached list. Only type and
-// order identify a list, so clients cannot fill the cache with invented cursors.
+// Redis. It returns false if the page is not entirely in the cached list. Type, order and
+// filter identify a list, so clients cannot fill the cache with invented cursors. They can
+// invent filters, so filtered lists are short, and expire soon.
 func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	var behind sortKey
 	if q.After != "" {
@@ -194,11 +231,19 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 			return nil, true, err
 		}
 	}
-	keys, err := s.heads.Get(ctx, firstPage{q.TypeID, q.Order})
+	filter, err := q.cachedFilter()
+	if err != nil {
+		return nil, true, err
+	}
+	head, lists := firstPage{q.TypeID, q.Order, filter}, s.heads
+	if filter != "" {
+		lists = s.filtered
+	}
+	keys, err := lists.Get(ctx, head)
 	if err != nil {
 		return nil, true, fmt.Errorf("list shops by %s: %w", q.Order, err)
 	}
-	whole := len(keys) < headSize
+	whole := len(keys) < head.size()
 	if q.After != "" {
 		from := slices.IndexFunc(keys, func(k sortKey) bool { return behind.compare(k) < 0 })
 		if from < 0 {
@@ -209,21 +254,30 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	if len(keys) <= q.First && !whole {
 		return nil, false, nil
 	}
-	keys = keys[:min(len(keys), q.First+1)]
-	ids := make([]int64, len(keys))
-	for i, k := range keys {
-		ids[i] = k.ID
+	var edges []Edge
+	for len(keys) > 0 && len(edges) <= q.First {
+		batch := keys[:min(len(keys), q.First+1-len(edges))]
+		keys = keys[len(batch):]
+		ids := make([]int64, len(batch))
+		for i, k := range batch {
+			ids[i] = k.ID
+		}
+		shops, err := s.ByIDs(ctx, ids)
+		if err != nil {
+			return nil, true, err
+		}
+		if len(shops) < len(batch) { // the cache does not contain all rows yet
+			return nil, false, nil
+		}
+		for _, k := range batch {
+			// A list with a filter also contains shops that may be open, and is older than the rows.
+			if shop := shops[k.ID]; filter == "" || q.lists(shop) {
+				edges = append(edges, Edge{Cursor: page.Encode(string(q.Order), k.Value, k.ID), Node: shop})
+			}
+		}
 	}
-	shops, err := s.ByIDs(ctx, ids)
-	if err != nil {
-		return nil, true, err
-	}
-	if len(shops) < len(keys) { // the cache does not contain all rows yet
+	if len(edges) <= q.First && !whole {
 		return nil, false, nil
-	}
-	edges := make([]Edge, len(keys))
-	for i, k := range keys {
-		edges[i] = Edge{Cursor: page.Encode(string(q.Order), k.Value, k.ID), Node: shops[k.ID]}
 	}
 	return q.page(edges), true, nil
 }
@@ -232,7 +286,7 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 // search on Postgres may need two, see [Service.search]. Opening hours may need more, because
 // rows only tell which shops may be open.
 func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
-	if q.Search == "" && q.OwnerID == 0 && q.Filter == (Filter{}) {
+	if q.Search == "" && q.OwnerID == 0 {
 		if found, ok, err := s.listHead(ctx, q); ok || err != nil {
 			return found, err
 		}
@@ -250,7 +304,11 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 		read = s.search
 	}
 	var edges []Edge
-	for limit := q.First + 1; ; limit = min(2*limit, maxRead) {
+	limit := q.First + 1
+	if q.Filter.OpenNow != nil {
+		limit += q.First / 2 // some of the rows that may be open are not
+	}
+	for ; ; limit = min(2*limit, maxRead) {
 		rows, err := read(ctx, q, append(q.filters(), behind...), limit)
 		if err != nil {
 			return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)

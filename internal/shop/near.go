@@ -38,6 +38,9 @@ const (
 	// maxByGEO is the maximum number of candidates from one cell set. A set is read from
 	// its centre, so deep pages use the rows, which are read from the cursor.
 	maxByGEO = 2048
+	// maxFiltered is the same with filters. The cell sets do not know what filters compare,
+	// so each candidate costs a row. The rows' index knows it.
+	maxFiltered = 256
 )
 
 // distanceKey is a position in the order by distance. The zero key sorts before all shops.
@@ -105,11 +108,15 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 	if after.distance > q.Near.Radius {
 		return nil, nil
 	}
+	mostByGEO := s.maxByGEO
+	if q.Filter != (Filter{}) {
+		mostByGEO = min(mostByGEO, maxFiltered)
+	}
 	for ; ; step *= ringGrowth {
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
 		var near []ranked
 		for limit := n + spareCandidates; ; {
-			if byGEO && limit > s.maxByGEO {
+			if byGEO && limit > mostByGEO {
 				byGEO, limit = false, n+spareCandidates
 			}
 			c, err := s.findCandidates(ctx, q, ring, after, limit, &byGEO)

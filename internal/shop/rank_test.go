@@ -11,19 +11,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 )
 
-// Unrated shops are behind all others, by popularity, in all lists and page sizes.
+// Unrated shops are behind all others, by popularity, in all lists and page sizes. An imported
+// score is no rating.
 func TestUnratedShopsAreLastByPopularity(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann := user(t, s)
 		var drafts []Draft
-		for i, score := range []float64{4.5, 0, 3.8, 2, 5, 0, 0, 3.9, 3.7} {
+		scores := []float64{4.5, 0, 3.8, 2, 5, 0, 0, 3.9, 3.7}
+		for i, score := range scores {
 			drafts = append(drafts, Draft{
-				ExternalID: fmt.Sprintf("%03d", i), OwnerID: ann, Type: "bar", Name: fmt.Sprintf("Shop %v", score), Score: score,
+				ExternalID: fmt.Sprintf("%03d", i), OwnerID: ann, Type: "bar", Name: fmt.Sprintf("Shop %v", score), Score: 5 - float64(i)/10,
 				Lat: 21.04 + float64(i)*1e-4, Lng: 105.8,
 			})
 		}
 		put(t, s, drafts...)
+		for i, score := range scores {
+			if score > 0 {
+				s.db.Shop.Update().Where(entshop.ExternalID(fmt.Sprintf("%03d", i))).SetRatingScore(score).ExecX(t.Context())
+			}
+		}
 		for id, n := range map[string][2]int{"001": {2, 1}, "005": {0, 2}, "006": {9, 9}} { // sold, saved
 			s.db.Shop.Update().Where(entshop.ExternalID(id)).SetName("Shop 0, " + id).SetSold(n[0]).SetSaveCount(n[1]).ExecX(t.Context())
 		}

@@ -113,7 +113,7 @@ func (s *Service) firstRanked(ctx context.Context, k rankingKey, limit int) ([]*
 		rows = rows.Where(entshop.SoldGT(0))
 	}
 	rows = rows.Order(q.sorted) // after the trend, by id only
-	return rows.Select(entshop.FieldID, entshop.FieldTrend, entshop.FieldRatingScore, entshop.FieldScore, entshop.FieldSold).All(ctx)
+	return rows.Select(entshop.FieldID, entshop.FieldTrend, entshop.FieldRatingScore, entshop.FieldSold).All(ctx)
 }
 
 // score returns the score of a row in the set: a whole number, in the order of the ranking.
@@ -122,7 +122,7 @@ func (k rankingKey) score(r *ent.Shop) int64 {
 	case Trending:
 		return int64(math.Round(1e6 * *r.Trend))
 	case TopRated:
-		return int64(math.Round(1e4 * *scoreOf(r)))
+		return int64(math.Round(1e4 * *r.RatingScore))
 	case BestSelling:
 	}
 	return int64(r.Sold)

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
@@ -81,14 +80,6 @@ func ratingsOf(r *ent.Shop) Ratings {
 		Environment: Sum{r.EnvironmentCount, r.EnvironmentSum},
 		Service:     Sum{r.ServiceCount, r.ServiceSum},
 	}
-}
-
-// scoreOf returns the score of a row: that of its ratings, else the imported one.
-func scoreOf(r *ent.Shop) *float64 {
-	if r.RatingScore != nil {
-		return r.RatingScore
-	}
-	return optional.OrNil(r.Score)
 }
 
 // Score returns the Bayesian average of the ratings of a shop, nil without ratings:

@@ -60,7 +60,7 @@ func fromRow(r *ent.Shop) (*Shop, error) {
 	return &Shop{
 		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, SaveCount: r.SaveCount, Score: scoreOf(r), Ratings: ratingsOf(r), Version: r.Version, Images: images,
+		CommentCount: r.CommentCount, SaveCount: r.SaveCount, Score: r.RatingScore, Ratings: ratingsOf(r), Version: r.Version, Images: images,
 		OpenHours: r.OpenHours, TimeZone: r.TimeZone, Phone: r.Phone, Website: r.Website,
 		VouchersUntil: optional.Value(r.VouchersUntil), FlashUntil: optional.Value(r.FlashUntil),
 	}, err
@@ -89,6 +89,7 @@ type Service struct {
 	shops    *cache.Cache[int64, Shop]
 	types    *cache.Cache[int64, Type]
 	heads    *cache.QueryCache[firstPage, sortKey] // cached lists of shops
+	filtered *cache.QueryCache[firstPage, sortKey] // the same with filters
 	typeList *cache.QueryCache[struct{}, int64]    // all types, in list order
 	tables   struct{ shops, types *cache.Table }   // writes invalidate the lists
 	cells    *geoIndex

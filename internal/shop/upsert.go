@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -193,6 +194,9 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		if after, err = rowsOf(ctx, tx, batch); err != nil {
 			return nil, SaveCounts{}, err
 		}
+		if err := s.changePriors(ctx, tx, before, after); err != nil {
+			return nil, SaveCounts{}, err
+		}
 	}
 	shown := map[int64]mediapath.Usage{}
 	for _, d := range batch {
@@ -212,6 +216,24 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		done[i] = entryOf(row)
 	}
 	return done, counts, nil
+}
+
+// changePriors computes the scores of rated shops whose imported score changed.
+func (s *Service) changePriors(ctx context.Context, tx *ent.Tx, before, after map[string]*ent.Shop) error {
+	var ids []int64
+	for name, row := range after {
+		if old := before[name]; old != nil && old.Score != row.Score && row.RatingScore != nil {
+			ids = append(ids, row.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rated, err := s.LockRatings(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	return s.SetRatings(ctx, tx, slices.Collect(maps.Values(rated)))
 }
 
 func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[string]*ent.Shop) (renamed bool, err error) {

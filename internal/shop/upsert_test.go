@@ -59,8 +59,26 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := p.Edges[0].Node
-		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || optional.Value(got.Score) != 3.25 {
+		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || got.Score != nil || s.db.Shop.GetX(t.Context(), got.ID).Score != 3.25 {
 			t.Errorf("got shop %+v", got)
+		}
+	})
+}
+
+// The imported score is the prior mean of a shop that has ratings.
+func TestImportedScoreChangesTheScoreOfRatings(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		draft := func(score float64) Draft {
+			return Draft{ExternalID: "rated", Type: "cafe", Name: "Rated", Lat: 1, Lng: 1, Score: score}
+		}
+		put(t, s, draft(0))
+		id := s.db.Shop.Query().OnlyIDX(t.Context())
+		s.db.Shop.UpdateOneID(id).SetStars5(10).SetRatingScore(4.4).ExecX(t.Context())
+		put(t, s, draft(3))
+		shop, err := s.ByID(t.Context(), id)
+		if err != nil || optional.Value(shop.Score) != 4 { // (10·3 + 10·5) / 20
+			t.Errorf("got %+v, %v, want score 4", shop, err)
 		}
 	})
 }

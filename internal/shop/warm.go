@@ -35,7 +35,7 @@ func (s *Service) WarmPages(ctx context.Context, first int) (shops []int64, err 
 	}
 	seen := map[int64]bool{}
 	for _, typ := range append([]int64{0}, types...) { // one type at a time, to leave capacity for requests
-		lists, err := s.heads.GetMany(ctx, []firstPage{{typ, ByScore}, {typ, BySold}, {typ, ByNewest}})
+		lists, err := s.heads.GetMany(ctx, []firstPage{{typ, ByScore, ""}, {typ, BySold, ""}, {typ, ByNewest, ""}})
 		if err != nil {
 			return shops, fmt.Errorf("read first shops of type %d: %w", typ, err)
 		}

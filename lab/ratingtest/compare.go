@@ -152,7 +152,7 @@ func (r *rows) checkShops(server int, user string, got []shopAnswer, found *diff
 			continue
 		}
 		want := shopAnswer{ID: s.id, Sold: s.sold, SaveCount: s.saves, IsSaved: saved[key{user, s.id}]}
-		if score := cmp.Or(s.score, s.imported); score != 0 {
+		if score := s.score; score != 0 {
 			want.Score = &score
 		}
 		if s.isOpen || s.closed {
@@ -228,7 +228,7 @@ func (c *comparison) sameIDs(what string, got, want []string) {
 func (c *comparison) compareRankings(ctx context.Context, server int, read func(context.Context) (*rows, error)) error {
 	for kind, value := range map[string]func(*shopRow) float64{
 		"TRENDING":     func(s *shopRow) float64 { return s.trend },
-		"TOP_RATED":    func(s *shopRow) float64 { return cmp.Or(s.score, s.imported) },
+		"TOP_RATED":    func(s *shopRow) float64 { return s.score },
 		"BEST_SELLING": func(s *shopRow) float64 { return float64(s.sold) },
 	} {
 		for _, typeID := range append([]string{""}, c.town.types...) {
@@ -276,7 +276,7 @@ type condition struct {
 
 func conditions(types []string) []condition {
 	score := func(least float64) condition {
-		return condition{"minScore", least, func(s *shopRow) bool { return cmp.Or(s.score, s.imported) >= least }}
+		return condition{"minScore", least, func(s *shopRow) bool { return s.score >= least }}
 	}
 	all := []condition{
 		{"openNow", true, func(s *shopRow) bool { return s.isOpen }},

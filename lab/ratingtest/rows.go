@@ -134,7 +134,7 @@ func (r *rows) scanShop(rows *sql.Rows) error {
 		return err
 	}
 	s.aspects, s.id, s.typeID = *a, shopID(s.number), scalar.ID{Type: "ShopType", N: typeID}.String()
-	if s.rank = cmp.Or(s.score, s.imported); s.rank == 0 {
+	if s.rank = s.score; s.rank == 0 {
 		s.rank = float64(s.sold+s.saves) / (1 << 30)
 	}
 	if hours, err := openinghours.Parse(s.openHours); err == nil && s.openHours != "" {

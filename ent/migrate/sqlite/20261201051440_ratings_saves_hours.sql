@@ -50,12 +50,6 @@ ALTER TABLE `shops` ADD COLUMN `open_mask` text NULL;
 CREATE INDEX `shop_trend_id` ON `shops` (`trend` DESC, `id` DESC) WHERE trend IS NOT NULL;
 -- create index "shop_type_id_trend_id" to table: "shops"
 CREATE INDEX `shop_type_id_trend_id` ON `shops` (`type_id`, `trend` DESC, `id` DESC) WHERE trend IS NOT NULL;
--- create index "shop_vouchers_until" to table: "shops"
-CREATE INDEX `shop_vouchers_until` ON `shops` (`vouchers_until`) WHERE vouchers_until IS NOT NULL;
--- create index "shop_flash_until" to table: "shops"
-CREATE INDEX `shop_flash_until` ON `shops` (`flash_until`) WHERE flash_until IS NOT NULL;
--- create index "shop_avg_price" to table: "shops"
-CREATE INDEX `shop_avg_price` ON `shops` (`avg_price`) WHERE avg_price IS NOT NULL;
 -- create "ratings" table
 CREATE TABLE `ratings` (`id` integer NOT NULL PRIMARY KEY AUTOINCREMENT, `shop_id` integer NOT NULL, `user_id` integer NOT NULL, `stars` integer NOT NULL, `taste` integer NULL, `environment` integer NULL, `service` integer NULL, `created_at` integer NOT NULL, `updated_at` integer NOT NULL, CONSTRAINT `ratings_in_range` CHECK (stars BETWEEN 1 AND 5 AND taste BETWEEN 1 AND 5 AND environment BETWEEN 1 AND 5 AND service BETWEEN 1 AND 5));
 -- create index "rating_once" to table: "ratings"
@@ -90,12 +84,6 @@ DROP INDEX `rating_shop_id_updated_at`;
 DROP INDEX `rating_once`;
 -- reverse: create table "ratings"
 DROP TABLE `ratings`;
--- reverse: create index "shop_avg_price"
-DROP INDEX `shop_avg_price`;
--- reverse: create index "shop_flash_until"
-DROP INDEX `shop_flash_until`;
--- reverse: create index "shop_vouchers_until"
-DROP INDEX `shop_vouchers_until`;
 -- reverse: create index "shop_type_id_trend_id"
 DROP INDEX `shop_type_id_trend_id`;
 -- reverse: create index "shop_trend_id"

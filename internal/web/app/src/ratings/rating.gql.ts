@@ -8,7 +8,6 @@ import type * as Types from '../api/types.gql';
 import { document } from '@/api/document'
 export type ShopRatingsFragment = {
   readonly id: string,
-  readonly score: number | null,
   readonly rating: {
     readonly distribution: ReadonlyArray<number>,
     readonly taste: number | null,
@@ -50,7 +49,6 @@ export type RateShopMutation = {
   readonly rateShop: {
     readonly shop: {
       readonly id: string,
-      readonly score: number | null,
       readonly rating: {
         readonly distribution: ReadonlyArray<number>,
         readonly taste: number | null,
@@ -84,7 +82,6 @@ export type DeleteRatingMutation = {
   readonly deleteRating: {
     readonly shop: {
       readonly id: string,
-      readonly score: number | null,
       readonly rating: {
         readonly distribution: ReadonlyArray<number>,
         readonly taste: number | null,
@@ -120,7 +117,6 @@ export type RateWithNoteMutation = {
       readonly id: string,
       readonly shop: {
         readonly id: string,
-        readonly score: number | null,
         readonly rating: {
           readonly distribution: ReadonlyArray<number>,
           readonly taste: number | null,
@@ -152,16 +148,16 @@ export const OwnShopsDocument = document<OwnShopsQuery, OwnShopsQueryVariables>(
 )
 
 export const RateShopDocument = document<RateShopMutation, RateShopMutationVariables>(
-  'c0619497b704537f587e1b99ad0e26992a7917d43b3e841875265f3634250250',
-  "mutation RateShop($input: RateShopInput!) {\n  rateShop(input: $input) {\n    shop {\n      ...ShopRatings\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
+  '772bead7af55f08325cab47da484c6ef6e62e1ca4d57cd6039824858795f2a04',
+  "mutation RateShop($input: RateShopInput!) {\n  rateShop(input: $input) {\n    shop {\n      ...ShopRatings\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const DeleteRatingDocument = document<DeleteRatingMutation, DeleteRatingMutationVariables>(
-  '0fb7c9e8bc051388806fb9ac8a1852b2119547e7dec874ff48e388be951422e2',
-  "mutation DeleteRating($shopId: ID!) {\n  deleteRating(shopId: $shopId) {\n    shop {\n      ...ShopRatings\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
+  'bd97006712fdc08cb6b413b51ff0b88202bf86fddf371fd3f7603b8bf2535ebd',
+  "mutation DeleteRating($shopId: ID!) {\n  deleteRating(shopId: $shopId) {\n    shop {\n      ...ShopRatings\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const RateWithNoteDocument = document<RateWithNoteMutation, RateWithNoteMutationVariables>(
-  'e8e02b6cdccda2720cc1d7835d77aab4e63f72bcc54050a97a1cb82dbf035ee2',
-  "mutation RateWithNote($input: PublishNoteInput!) {\n  publishNote(input: $input) {\n    note {\n      id\n      shop {\n        ...ShopRatings\n        __typename\n      }\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
+  '3294aea5607357fbd985ebf3bc8fb45fb8b51357be2a6a007acab14fe3b453d9',
+  "mutation RateWithNote($input: PublishNoteInput!) {\n  publishNote(input: $input) {\n    note {\n      id\n      shop {\n        ...ShopRatings\n        __typename\n      }\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopRatings on Shop {\n  id\n  ...ShopScore\n  rating {\n    distribution\n    taste\n    environment\n    service\n    __typename\n  }\n  viewerRating {\n    stars\n    taste\n    environment\n    service\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -3,7 +3,6 @@
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 export type ShopScoreFragment = {
   readonly id: string,
-  readonly score: number | null,
   readonly rating: {
     readonly average: number | null,
     readonly count: number

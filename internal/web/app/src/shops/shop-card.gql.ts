@@ -9,7 +9,6 @@ export type ShopCardFragment = {
   readonly avgPrice: number | null,
   readonly isOpen: boolean | null,
   readonly isSaved: boolean,
-  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,
     readonly width: number | null,

@@ -24,8 +24,6 @@ const useTexts = texts(
 
 interface ScoreProps {
   readonly shop: {
-    /** Shown if the shop has an imported score and no ratings. */
-    readonly score: number | null
     readonly rating: { readonly average: number | null; readonly count: number }
   }
   /** Shown without ratings; by default that there are none. */
@@ -35,10 +33,10 @@ interface ScoreProps {
 const few = 3 // ratings that make an average meaningful
 
 /** The average rating of a shop and the number of ratings. */
-export function Score({ shop: { score, rating }, none }: ScoreProps) {
+export function Score({ shop: { rating }, none }: ScoreProps) {
   const t = useTexts()
   const { number } = useFormat()
-  const value = rating.average ?? score
+  const value = rating.average
   if (value === null) return <span className={css.none}>{none ?? t.none}</span>
   const text = value.toFixed(1)
   const { count } = rating

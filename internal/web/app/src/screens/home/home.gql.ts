@@ -62,7 +62,6 @@ export type HomeShopsQuery = {
         readonly avgPrice: number | null,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
-        readonly score: number | null,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
           readonly width: number | null,
@@ -134,8 +133,8 @@ export const HomeDocument = document<HomeQuery, HomeQueryVariables>(
 )
 
 export const HomeShopsDocument = document<HomeShopsQuery, HomeShopsQueryVariables>(
-  '576ab09a03835a1855990f61f3956000e23f44a5d15e762fe5aa7b684a836ab0',
-  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '5f4e63e3f316c2b5ffe6ecf0090bad31229eddbfc870e852119ed3fbb49beb2d',
+  "query HomeShops($filter: ShopFilter, $near: NearInput, $first: Int!, $after: Cursor) {\n  shops(filter: $filter, near: $near, first: $first, after: $after) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const HotNotesDocument = document<HotNotesQuery, HotNotesQueryVariables>(

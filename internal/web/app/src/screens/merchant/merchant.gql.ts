@@ -33,7 +33,6 @@ export type MyShopsQuery = {
           readonly area: string | null,
           readonly address: string,
           readonly sold: number,
-          readonly score: number | null,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
             readonly width: number | null,
@@ -63,7 +62,6 @@ export type MerchantShopFragment = {
   readonly area: string | null,
   readonly address: string,
   readonly sold: number,
-  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,
     readonly width: number | null,
@@ -85,6 +83,6 @@ export const MyRoleDocument = document<MyRoleQuery, MyRoleQueryVariables>(
 )
 
 export const MyShopsDocument = document<MyShopsQuery, MyShopsQueryVariables>(
-  '8e4158f06a2546cec374895b526e44639d545bd8f6687b9a91d9290ac6e563b1',
-  "query MyShops($first: Int! = 20, $after: Cursor) {\n  me {\n    id\n    shops(first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantShop\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  ...ShopScore\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '93ffde1eefdb58f7b263f63caabb03bf93ea13c62bb6e3bf84287ba5805bb591',
+  "query MyShops($first: Int! = 20, $after: Cursor) {\n  me {\n    id\n    shops(first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantShop\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  ...ShopScore\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

@@ -50,7 +50,6 @@ export type MyShopQuery = {
     readonly area: string | null,
     readonly address: string,
     readonly sold: number,
-    readonly score: number | null,
     readonly vouchers: ReadonlyArray<
       | {
         readonly id: string,
@@ -171,8 +170,8 @@ export type MyShopFiguresQuery = {
 };
 
 export const MyShopDocument = document<MyShopQuery, MyShopQueryVariables>(
-  'c356d7c578bef9c600b417a8311963777fdcf6a569aa34681a471662c0d6faf2',
-  "query MyShop($id: ID!) {\n  shop(id: $id) {\n    ...MerchantShop\n    commentCount\n    vouchers {\n      ...MerchantVoucher\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  ...ShopScore\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}",
+  '92bc4d81804c28dd64a059de904586f1d3c43bf9e8901eefd573b639503fb214',
+  "query MyShop($id: ID!) {\n  shop(id: $id) {\n    ...MerchantShop\n    commentCount\n    vouchers {\n      ...MerchantVoucher\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantShop on Shop {\n  id\n  name\n  area\n  address\n  ...ShopScore\n  sold\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}",
 )
 
 export const MyShopOrdersDocument = document<MyShopOrdersQuery, MyShopOrdersQueryVariables>(

@@ -42,7 +42,6 @@ export type NoteQuery = {
       readonly id: string,
       readonly name: string,
       readonly area: string | null,
-      readonly score: number | null,
       readonly images: ReadonlyArray<{
         readonly thumbnailUrl: string
       }>,
@@ -67,7 +66,6 @@ export type NoteShopFragment = {
   readonly id: string,
   readonly name: string,
   readonly area: string | null,
-  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string
   }>,
@@ -354,8 +352,8 @@ export type DeleteNoteMutation = {
 };
 
 export const NoteDocument = document<NoteQuery, NoteQueryVariables>(
-  '94769561827d87cc8d848c5bfbee28e0d8aeb4177542e7a3b02e38f84b56b70e',
-  "query Note($id: ID!) {\n  note(id: $id) {\n    id\n    title\n    content\n    likeCount\n    commentCount\n    isLiked\n    ...SavedNote\n    createdAt\n    authorRating {\n      stars\n      __typename\n    }\n    images {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    author {\n      id\n      nickname\n      avatarUrl\n      isFollowed\n      city\n      __typename\n    }\n    shop {\n      ...NoteShop\n      __typename\n    }\n    firstLikers(first: 8) {\n      id\n      nickname\n      avatarUrl\n      __typename\n    }\n    __typename\n  }\n}\nfragment SavedNote on Note {\n  id\n  isSaved\n  saveCount\n  __typename\n}\nfragment NoteShop on Shop {\n  id\n  name\n  area\n  ...ShopScore\n  images {\n    thumbnailUrl\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}",
+  'e3746d1df06c88148cce6ddfdff91f3894b5d018a6c18e913ae05cb1c1603dae',
+  "query Note($id: ID!) {\n  note(id: $id) {\n    id\n    title\n    content\n    likeCount\n    commentCount\n    isLiked\n    ...SavedNote\n    createdAt\n    authorRating {\n      stars\n      __typename\n    }\n    images {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    author {\n      id\n      nickname\n      avatarUrl\n      isFollowed\n      city\n      __typename\n    }\n    shop {\n      ...NoteShop\n      __typename\n    }\n    firstLikers(first: 8) {\n      id\n      nickname\n      avatarUrl\n      __typename\n    }\n    __typename\n  }\n}\nfragment SavedNote on Note {\n  id\n  isSaved\n  saveCount\n  __typename\n}\nfragment NoteShop on Shop {\n  id\n  name\n  area\n  ...ShopScore\n  images {\n    thumbnailUrl\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}",
 )
 
 export const NoteViewerDocument = document<NoteViewerQuery, NoteViewerQueryVariables>(

@@ -24,7 +24,6 @@ export type RankingsQuery = {
         readonly avgPrice: number | null,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
-        readonly score: number | null,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
           readonly width: number | null,
@@ -48,6 +47,6 @@ export type RankingsQuery = {
 };
 
 export const RankingsDocument = document<RankingsQuery, RankingsQueryVariables>(
-  'a8508739715ef5648b00364d1e040a0a48b187a04e914c8740c29f3ea6027fec',
-  "query Rankings($kind: ShopRankingKind!, $typeId: ID, $after: Cursor) {\n  shopRanking(kind: $kind, typeId: $typeId, first: 20, after: $after) {\n    edges {\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'd42ab52cdb63e04ef398f1babdb13cdc73850ec1693fbd0c1d8b9b6c4037b7ab',
+  "query Rankings($kind: ShopRankingKind!, $typeId: ID, $after: Cursor) {\n  shopRanking(kind: $kind, typeId: $typeId, first: 20, after: $after) {\n    edges {\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

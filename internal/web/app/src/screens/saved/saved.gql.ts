@@ -22,7 +22,6 @@ export type SavedShopsQuery = {
           readonly avgPrice: number | null,
           readonly isOpen: boolean | null,
           readonly isSaved: boolean,
-          readonly score: number | null,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
             readonly width: number | null,
@@ -93,8 +92,8 @@ export type SavedNotesQuery = {
 };
 
 export const SavedShopsDocument = document<SavedShopsQuery, SavedShopsQueryVariables>(
-  '2015b7006bb421cc31a54698e09b0f7fca3e442cb13ab780dc670123ce5a1598',
-  "query SavedShops($after: Cursor) {\n  me {\n    id\n    savedShops(first: 20, after: $after) {\n      edges {\n        node {\n          ...ShopCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  'd678c710246d2ece3a23ad9607891c0ad9d69a2b670baf9e351c52ddb622c2d8',
+  "query SavedShops($after: Cursor) {\n  me {\n    id\n    savedShops(first: 20, after: $after) {\n      edges {\n        node {\n          ...ShopCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const SavedNotesDocument = document<SavedNotesQuery, SavedNotesQueryVariables>(

@@ -27,7 +27,6 @@ export type SearchShopsQuery = {
         readonly avgPrice: number | null,
         readonly isOpen: boolean | null,
         readonly isSaved: boolean,
-        readonly score: number | null,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,
           readonly width: number | null,
@@ -51,6 +50,6 @@ export type SearchShopsQuery = {
 };
 
 export const SearchShopsDocument = document<SearchShopsQuery, SearchShopsQueryVariables>(
-  '73b7148141b17bf9961265a3cf127c0a177d470cce4311fd3febac8276ed0b8c',
-  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  score\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '5f8cdec28c156efae6be45e336b977510410d6d49532828099abb43ccce68038',
+  "query SearchShops($filter: ShopFilter, $near: NearInput, $orderBy: ShopOrder, $first: Int = 20, $after: Cursor) {\n  shops(\n    filter: $filter\n    near: $near\n    orderBy: $orderBy\n    first: $first\n    after: $after\n  ) {\n    edges {\n      distance\n      node {\n        ...ShopCard\n        __typename\n      }\n      __typename\n    }\n    pageInfo {\n      ...Page\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopCard on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  isOpen\n  isSaved\n  ...ShopScore\n  images {\n    thumbnailUrl\n    width\n    height\n    __typename\n  }\n  type {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment ShopScore on Shop {\n  id\n  rating {\n    average\n    count\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
