@@ -125,9 +125,9 @@ test('cards show averages with their counts', async ({ person }) => {
   const { page } = await person()
   await changeResponses(page, 'SearchShops', ({ shops }) => {
     const [many, few, none] = shops.edges.map(({ node }: any) => node)
-    Object.assign(many, { score: 4.1, rating: { ...many.rating, average: 4.64, count: 1280 } })
-    Object.assign(few, { score: 3.9, rating: { ...few.rating, average: 5, count: 2 } })
-    Object.assign(none, { score: null, rating: { ...none.rating, average: null, count: 0 } })
+    Object.assign(many, { rating: { ...many.rating, average: 4.64, count: 1280 } })
+    Object.assign(few, { rating: { ...few.rating, average: 5, count: 2 } })
+    Object.assign(none, { rating: { ...none.rating, average: null, count: 0 } })
   })
   await page.goto('/search')
   const cards = page.getByRole('article')
