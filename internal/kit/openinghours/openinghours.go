@@ -61,7 +61,8 @@ func (h Hours) Day(at time.Time) []Range { return slices.Clone(h.day(dayNumber(a
 // does not occur.
 func (h Hours) IsOpen(at time.Time) bool {
 	minute := at.Hour()*60 + at.Minute()
-	for _, s := range h.spans(dayNumber(at)) {
+	day := dayNumber(at)
+	for _, s := range spans(h.day(day-1), h.day(day)) {
 		if s.Opens <= minute && minute < s.Closes {
 			return true
 		}
@@ -72,8 +73,9 @@ func (h Hours) IsOpen(at time.Time) bool {
 // NextChange returns the first instant after at when IsOpen differs from the minute before, in the
 // location of at.
 //
-// It reports false if there is no change within four weeks, or within 400 days for hours that vary. Ranges that touch do not change anything, also across midnight. A clock change can open or
-// close a shop, because wall clock times count.
+// It reports false if there is no change within four weeks, or within 400 days for hours that vary.
+// Ranges that touch do not change anything, also across midnight. A clock change can open or close a
+// shop, because wall clock times count.
 func (h Hours) NextChange(at time.Time) (time.Time, bool) {
 	open, horizon := h.IsOpen(at), fixedHorizon
 	if h.Varies() {
@@ -106,8 +108,11 @@ func (h Hours) NextChange(at time.Time) (time.Time, bool) {
 // change returns the first wall clock minute from (day, minute) on when the state is not open, up to
 // the end of the day last.
 func (h Hours) change(day, minute, last int, open bool) (int, int, bool) {
+	today := h.day(day - 1)
 	for ; day <= last; day, minute = day+1, 0 {
-		for _, s := range h.spans(day) {
+		before := today
+		today = h.day(day)
+		for _, s := range spans(before, today) {
 			switch {
 			case s.Closes <= minute:
 			case !open:
@@ -135,7 +140,7 @@ func (h Hours) Week(at time.Time) []MinuteRange {
 	monday := day - weekday(day)
 	var week []MinuteRange
 	for i := range 7 {
-		for _, s := range h.spans(monday + i) {
+		for _, s := range spans(h.day(monday+i-1), h.day(monday+i)) {
 			from, to := i*dayMinutes+s.Opens, i*dayMinutes+s.Closes
 			if n := len(week); n > 0 && week[n-1].To == from {
 				week[n-1].To = to
@@ -147,16 +152,16 @@ func (h Hours) Week(at time.Time) []MinuteRange {
 	return week
 }
 
-// spans returns the times of one day from 0 to 1440, with the tail of the day before. They are
+// spans returns the times of a day from 0 to 1440, with the tail of the day before. They are
 // sorted and disjoint, and do not touch.
-func (h Hours) spans(day int) []Range {
+func spans(before, day []Range) []Range {
 	var spans []Range
-	for _, r := range h.day(day - 1) {
+	for _, r := range before {
 		if r.Closes > dayMinutes {
 			spans = append(spans, Range{0, r.Closes - dayMinutes})
 		}
 	}
-	for _, r := range h.day(day) {
+	for _, r := range day {
 		spans = append(spans, Range{r.Opens, min(r.Closes, dayMinutes)})
 	}
 	return merge(spans)
