@@ -42,7 +42,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		// Clients choose the filters. They cannot create 100 lists of 4 KB a second, because
 		// each costs a statement: a flood of filters fills at most 12 MB.
 		Name: "shop-list-filtered", TTL: 30 * time.Second,
-		Local: cache.Local{Share: 0.01, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)
 	s.typeList = cache.NewQueryCache(s.tables.types, cache.Policy{
 		Name: "shop-type-list", TTL: 30 * time.Minute, StaleTTL: time.Hour, Beta: 1, StaleIfError: time.Hour,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/openinghours"
@@ -25,12 +26,40 @@ type OpeningDay struct {
 // OpeningRange is a time range as HH:MM. Closes may be after midnight, such as 26:00.
 type OpeningRange struct{ Opens, Closes string }
 
-// hours parses the opening hours of a shop. It returns false if they are unknown.
-func (s *Shop) hours() (openinghours.Hours, bool) {
-	if s.OpenHours == nil {
+// maxParsed is the maximum number of texts in parsedHours, of up to a few KB each.
+const maxParsed = 1000
+
+// parsedHours keeps parsed opening hours by their text. Many shops share a text, and parsing
+// them took a third of the time of a page of open shops. A full map starts again.
+type parsedHours struct {
+	mu    sync.Mutex
+	known map[string]parsedText
+}
+
+type parsedText struct {
+	hours openinghours.Hours
+	known bool
+}
+
+// of returns the opening hours of a shop. It returns false if they are unknown.
+func (p *parsedHours) of(shop *Shop) (openinghours.Hours, bool) {
+	if shop.OpenHours == nil {
 		return openinghours.Hours{}, false
 	}
-	h, err := openinghours.Parse(*s.OpenHours)
+	text := *shop.OpenHours
+	p.mu.Lock()
+	found, ok := p.known[text]
+	p.mu.Unlock()
+	if ok {
+		return found.hours, found.known
+	}
+	h, err := openinghours.Parse(text)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.known) >= maxParsed || p.known == nil {
+		p.known = map[string]parsedText{}
+	}
+	p.known[text] = parsedText{h, err == nil}
 	return h, err == nil
 }
 
@@ -39,7 +68,7 @@ func (s *Service) Zone(shop *Shop) *time.Location { return s.zones.location(shop
 
 // Hours returns the opening hours of a shop in the current week, or nil if they are unknown.
 func (s *Service) Hours(shop *Shop) *OpeningHours {
-	h, ok := shop.hours()
+	h, ok := s.hours.of(shop)
 	if !ok {
 		return nil
 	}
@@ -63,7 +92,7 @@ func (s *Service) Hours(shop *Shop) *OpeningHours {
 func (s *Service) IsOpen(shop *Shop) *bool { return s.isOpen(shop, s.now()) }
 
 func (s *Service) isOpen(shop *Shop, now time.Time) *bool {
-	h, ok := shop.hours()
+	h, ok := s.hours.of(shop)
 	if !ok {
 		return nil
 	}

@@ -256,7 +256,7 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	}
 	var edges []Edge
 	for len(keys) > 0 && len(edges) <= q.First {
-		batch := keys[:min(len(keys), q.First+1-len(edges))]
+		batch := keys[:min(len(keys), q.spare(q.First+1-len(edges)))]
 		keys = keys[len(batch):]
 		ids := make([]int64, len(batch))
 		for i, k := range batch {
@@ -304,11 +304,7 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 		read = s.search
 	}
 	var edges []Edge
-	limit := q.First + 1
-	if q.Filter.OpenNow != nil {
-		limit += q.First / 2 // some of the rows that may be open are not
-	}
-	for ; ; limit = min(2*limit, maxRead) {
+	for limit := q.spare(q.First + 1); ; limit = min(2*limit, maxRead) {
 		rows, err := read(ctx, q, append(q.filters(), behind...), limit)
 		if err != nil {
 			return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
@@ -328,6 +324,15 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 			return q.page(edges), nil
 		}
 	}
+}
+
+// spare returns how many rows to read for a number of shops: some of the rows that may be open
+// are not.
+func (q Query) spare(shops int) int {
+	if q.Filter.OpenNow != nil {
+		return shops + shops/2
+	}
+	return shops
 }
 
 // maxRead is the maximum number of rows of one statement of listRows.

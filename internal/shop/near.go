@@ -22,7 +22,7 @@ const (
 	slack = 2.0
 
 	// firstRing is the distance beyond the cursor, in metres, of the first search for a
-	// page of 20. Each further search reaches ringGrowth times as far.
+	// page of 20. Each further search reaches at most ringGrowth times as far.
 	firstRing  = 200.0
 	ringGrowth = 4
 
@@ -97,27 +97,32 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // In a town the first ring suffices, so no page reads a whole circle of 50 km. Each search
 // is one pipeline over the GEO cells and one batch of rows. One statement over the rows
 // replaces the pipeline if a cell is missing, Redis is unavailable, or the page is deep. It
-// also does if a text or an owner filters the list.
+// also does for a text, an owner, and all but the first page with a filter.
 //
 // The number of candidates depends on the page size, not on the number of shops. Shops at
 // the same position are an exception: a page that begins or ends there reads all of them.
 func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int) ([]ranked, error) {
 	// Longer lists start with a wider ring, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
-	byGEO := q.Search == "" && q.OwnerID == 0
+	filtered := q.Filter != (Filter{})
+	byGEO := q.Search == "" && q.OwnerID == 0 && !(filtered && after.distance > 0)
 	if after.distance > q.Near.Radius {
 		return nil, nil
 	}
-	mostByGEO := s.maxByGEO
-	if q.Filter != (Filter{}) {
-		mostByGEO = min(mostByGEO, maxFiltered)
+	first, mostByGEO := q.spare(n)+spareCandidates, s.maxByGEO
+	if filtered {
+		mostByGEO = min(mostByGEO, max(maxFiltered, first))
 	}
-	for ; ; step *= ringGrowth {
+	for rings := 0; ; rings++ {
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
 		var near []ranked
-		for limit := n + spareCandidates; ; {
+		limit := first
+		if byGEO && filtered {
+			limit = mostByGEO // a filter excludes most
+		}
+		for {
 			if byGEO && limit > mostByGEO {
-				byGEO, limit = false, n+spareCandidates
+				byGEO, limit = false, first
 			}
 			c, err := s.findCandidates(ctx, q, ring, after, limit, &byGEO)
 			if err != nil {
@@ -134,7 +139,20 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 		if len(near) >= n || ring.Radius >= q.Near.Radius {
 			return near, nil
 		}
+		if filtered && len(near) > 0 {
+			step *= growth(n, len(near), rings)
+		} else {
+			step *= ringGrowth
+		}
 	}
+}
+
+// growth returns how many times as far the next ring reaches if a ring found too few shops.
+// With a filter, each shop in a ring costs time, so it follows the density so far, with a third to
+// spare. The density can fall, so it grows with the number of rings.
+func growth(wanted, found, rings int) float64 {
+	least := min(1.25*math.Pow(2, float64(rings)), ringGrowth)
+	return min(max(math.Sqrt(float64(4*wanted)/float64(3*found)), least), ringGrowth)
 }
 
 // more returns a larger limit for a search whose candidates did not reach far enough. It
@@ -202,8 +220,8 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.id, b.id))
 	})
 	var near []ranked
-	for len(list) > 0 {
-		batch := list[:min(len(list), n+spareCandidates)]
+	for size := n + spareCandidates; len(list) > 0; size *= 2 {
+		batch := list[:min(len(list), size)]
 		list = list[len(batch):]
 		shops, err := s.ByIDs(ctx, ids(batch))
 		if err != nil {

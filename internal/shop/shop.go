@@ -105,6 +105,7 @@ type Service struct {
 
 	prior Prior
 	zones *zones
+	hours parsedHours
 	now   func() time.Time
 
 	touchMu sync.Mutex
