@@ -97,7 +97,7 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // In a town the first ring suffices, so no page reads a whole circle of 50 km. Each search
 // is one pipeline over the GEO cells and one batch of rows. One statement over the rows
 // replaces the pipeline if a cell is missing, Redis is unavailable, or the page is deep. It
-// also does for a text, an owner, and all but the first page with a filter.
+// also does for a text, for an owner, and with a filter after the first page.
 //
 // The number of candidates depends on the page size, not on the number of shops. Shops at
 // the same position are an exception: a page that begins or ends there reads all of them.
