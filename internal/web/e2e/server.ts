@@ -308,10 +308,11 @@ export class Server {
     }))
   }
 
-  /** Seeds empty stores like the demo town: its shops, more shops, users, notes and pictures. */
+  /** Seeds empty stores like the demo town: its shops, more shops, and what users do. */
   async #seed(): Promise<void> {
     await this.command('import', demoShops)
-    const sizes = '--users 30 --shops 120 --notes 120 --follows 120 --check-ins 10 --visits 300'
+    const sizes =
+      '--users 30 --shops 120 --notes 120 --follows 120 --check-ins 10 --visits 300 --ratings 900 --saves 200'
     await this.command('seed', ...sizes.split(' '))
   }
 
