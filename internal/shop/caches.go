@@ -39,8 +39,8 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)
 	s.filtered = cache.NewQueryCache(s.tables.shops, cache.Policy{
-		// Clients choose the filters. They cannot create 100 lists of 4 KB a second, because
-		// each costs a statement: a flood of filters fills at most 12 MB.
+		// Clients choose the filters. They cannot create 100 lists of 6 KB a second, because
+		// each costs a statement: a flood of filters fills at most 18 MB.
 		Name: "shop-list-filtered", TTL: 30 * time.Second,
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)

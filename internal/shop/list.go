@@ -150,10 +150,10 @@ func (q Query) checked() (Query, error) {
 	return q, err
 }
 
-// Sizes of cached lists: ten pages of 20, with filters six.
+// Sizes of cached lists: ten pages of 20, with filters five and spare shops that may be open.
 const (
 	headSize         = 200
-	filteredHeadSize = 120
+	filteredHeadSize = 160
 )
 
 // firstPage identifies a cached list.

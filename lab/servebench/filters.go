@@ -109,7 +109,7 @@ func Filters(ctx context.Context, o FilterOptions, out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Pages without place come from a cached list, with filters up to page 6, else up to page %d. The first read of page 1 fills it.\n", uncachedPage-1)
+	_, err := fmt.Fprintf(out, "Pages without place come from a cached list, with filters up to page 5, else up to page %d. The first read of page 1 fills it.\n", uncachedPage-1)
 	return err
 }
 
