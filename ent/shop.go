@@ -86,7 +86,7 @@ type Shop struct {
 	TimeZone string `json:"time_zone,omitempty"`
 	// OpenHours holds the value of the "open_hours" field.
 	OpenHours *string `json:"open_hours,omitempty"`
-	// 0 or 1 for each hour of the week from Monday: whether it may be open then; null if unknown
+	// a digit for each hour of the week in UTC, see internal/shop/hours.go; null if unknown
 	OpenMask *string `json:"open_mask,omitempty"`
 	// raised by every update; orders cache writes
 	Version int64 `json:"version,omitempty"`

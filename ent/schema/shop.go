@@ -49,7 +49,7 @@ func (Shop) Fields() []ent.Field {
 		field.String("website").Optional().Nillable().MaxLen(1200),
 		field.String("time_zone").Default("").MaxLen(64).Comment("IANA name; empty for the zone of the server"),
 		field.String("open_hours").Optional().Nillable().MaxLen(1000),
-		field.String("open_mask").Optional().Nillable().MaxLen(168).Comment("0 or 1 for each hour of the week from Monday: whether it may be open then; null if unknown"),
+		field.String("open_mask").Optional().Nillable().MaxLen(168).Comment("a digit for each hour of the week in UTC, see internal/shop/hours.go; null if unknown"),
 		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
 		field.Text("search").Comment("search forms of name, area and address"),
 	}, createdAndUpdated()...)
